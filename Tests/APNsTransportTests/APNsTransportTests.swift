@@ -39,7 +39,7 @@ struct APNsTransportTests {
     }
 
     @Test(arguments: [(carillon_urgency.CARILLON_LOW, "5"), (.CARILLON_NORMAL, "10"), (.CARILLON_HIGH, "10")])
-    func anAlertIsAsUrgentAsItSays(_ urgency: carillon_urgency, _ priority: String) throws {
+    func alertHasItsUrgency(_ urgency: carillon_urgency, _ priority: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.urgency = urgency
         let headers = try request(sample).headers
@@ -58,7 +58,7 @@ struct APNsTransportTests {
         #expect(try request(sample).headers["apns-expiration"] == header)
     }
 
-    @Test func anIDThatAppleWouldRefuseIsLeftOut() throws {
+    @Test func idThatAppleWouldRefuseIsOmitted() throws {
         for id in [
             "", "x", "6C0F5F4E-9F4E-4C57-8C2E-0A1B2C3D4E5F", "6c0f5f4e9f4e-4c57-8c2e-0a1b2c3d4e5f-",
             "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5\n",
@@ -83,7 +83,7 @@ struct APNsTransportTests {
         #expect(Set(made).count == made.count)
     }
 
-    @Test func aModeToComeIsNotHonoured() throws {
+    @Test func unknownModeIsUnsupported() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.mode = try #require(carillon_mode(rawValue: 99))
         #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
@@ -102,14 +102,14 @@ struct APNsTransportTests {
         "", "ff", digits(62), digits(65), digits(258), String(repeating: "g", count: 64), digits(62) + "/x",
         digits(63) + "\n", String(repeating: "é", count: 32), digits(62) + "\r\n",
     ])
-    func refusesWhatIsNoToken(_ token: String) throws {
+    func invalidTokenIsRefused(_ token: String) throws {
         let registration = SampleRegistration(token: token)
         #expect(fixture.refusal(of: registration) != nil)
         #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test func aBusyHostMakesABusyTransport() throws {
+    @Test func busyHostIsReportedAsBusy() throws {
         fixture.host.setAdmission(.CARILLON_BUSY)
         #expect(try fixture.deliver(.wake("dm")) == .CARILLON_BUSY)
         #expect(fixture.host.outcomes.isEmpty)

@@ -24,7 +24,7 @@ struct EnvironmentTests {
             ("https://lab:2", "lab:1", "", "lab:2"),
         ] as [(String, String?, String, String)]
     )
-    func aDeviceIsSoughtWhereItsBuildIs(
+    func environmentOfTheBuildIsTriedFirst(
         _ environment: String,
         _ sandbox: String?,
         _ field: String,
@@ -41,7 +41,7 @@ struct EnvironmentTests {
         arguments: ["BadEnvironmentKeyIdInToken", "InvalidProviderToken", "TopicDisallowed"],
         [("sandbox", carillon_outcome_kind.CARILLON_REJECTED), ("production", .CARILLON_MISCONFIGURED)]
     )
-    func theOtherServersRefusalStopsNobodyElse(
+    func refusalByOneServerDoesNotPauseTheOther(
         _ reason: String,
         _ device: (environment: String, kind: carillon_outcome_kind)
     ) throws {
@@ -83,7 +83,7 @@ struct TokenMemoryTests {
         #expect(known == Array((1000 - known.count)..<1000))
     }
 
-    @Test func theLatestWordCounts() {
+    @Test func latestEnvironmentCounts() {
         let memory = TokenMemory<Int>(capacity: 2)
         for value in 0..<10 {
             with("a") { memory.remember(value, of: TokenKey($0)) }

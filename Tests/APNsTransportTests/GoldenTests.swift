@@ -17,11 +17,11 @@ struct GoldenTests {
     }
 
     @Test(arguments: [("seed-000", 9), ("seed-002", 15), ("seed-003", 26)])
-    func everyFileIsReadWhole(_ name: String, _ count: Int) throws {
+    func everyGoldenFileIsReadCompletely(_ name: String, _ count: Int) throws {
         #expect(try Golden.read(name).count == count)
     }
 
-    @Test func theComparisonTellsTrueFromOne() throws {
+    @Test func comparisonDistinguishesTrueFromOne() throws {
         let read = { (text: String) in try Golden.canonical(JSONSerialization.jsonObject(with: Data(text.utf8))) }
         #expect(try read(#"{"a":true}"#) != read(#"{"a":1}"#))
         #expect(try read(#"{"a":1,"b":"/"}"#) == read(#"{ "b": "\/", "a": 1 }"#))

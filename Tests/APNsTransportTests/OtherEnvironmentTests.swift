@@ -21,7 +21,7 @@ struct OtherEnvironmentTests {
         }
     }
 
-    @Test func whatTheOtherTakesIsDelivered() throws {
+    @Test func tokenOfTheOtherEnvironmentIsDelivered() throws {
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(400, "BadDeviceToken")
         #expect(fixture.host.outcomes == [])
@@ -36,7 +36,7 @@ struct OtherEnvironmentTests {
         #expect(fixture.host.log == [])
     }
 
-    @Test func whereADeviceIsIsRemembered() throws {
+    @Test func deviceEnvironmentIsRemembered() throws {
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(400, "BadDeviceToken")
         fixture.accept()
@@ -56,7 +56,7 @@ struct OtherEnvironmentTests {
         #expect(urls.last == Self.production)
     }
 
-    @Test func unknownAtBothItIsGoneWherePushesPass() throws {
+    @Test func tokenUnknownInBothEnvironmentsIsGoneIfPushesSucceed() throws {
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(400, "BadDeviceToken")
         fixture.refuse(400, "BadDeviceToken")
@@ -83,7 +83,7 @@ struct OtherEnvironmentTests {
             (429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests"),
         ] as [(UInt32, String, carillon_outcome_kind, String)]
     )
-    func theOthersWordCountsWhereItKnowsTheToken(
+    func otherEnvironmentsResponseCountsIfItKnowsTheToken(
         _ status: UInt32,
         _ reason: String,
         _ kind: carillon_outcome_kind,
@@ -99,21 +99,21 @@ struct OtherEnvironmentTests {
     }
 
     @Test(arguments: ["DeviceTokenNotForTopic", "TopicDisallowed", "BadPriority"])
-    func nothingElseIsTriedElsewhere(_ reason: String) throws {
+    func otherRefusalsAreNotRetriedInTheOtherEnvironment(_ reason: String) throws {
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(400, reason)
         #expect(fixture.host.requests.count == 1)
         #expect(fixture.host.outcomes.count == 1)
     }
 
-    @Test func withoutTheOperatorsLeaveNothingIsTriedElsewhere() throws {
+    @Test func otherEnvironmentIsTriedOnlyIfConfigured() throws {
         let fixture = try TransportFixture()
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(400, "BadDeviceToken")
         #expect(fixture.host.requests.count == 1)
     }
 
-    @Test func oneServerForAllHasNoOther() throws {
+    @Test func singleServerHasNoOtherEnvironment() throws {
         let fixture = try TransportFixture(environment: "https://lab:2", ["try_other_environment": true])
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(400, "BadDeviceToken")
@@ -121,7 +121,7 @@ struct OtherEnvironmentTests {
     }
 
     /// Up to four requests: two tokens at two environments.
-    @Test func aTokenOfItsOwnIsTriedAtBothBeforeTheDevicesOwn() throws {
+    @Test func specialTokenIsTriedInBothEnvironmentsBeforeTheDeviceToken() throws {
         let call = String(repeating: "c3", count: 32)
         let device = SampleRegistration(token: TransportFixture.deviceToken, fields: [("voip_token", call)])
         let sample = SampleNotification.alert(title: "t", body: "b", native: #"{"push-type":"voip"}"#)

@@ -45,7 +45,7 @@ struct OtherPushTypesTests {
             (#"{"push-type":"voip"}"#, callToken, "com.example.app.voip", "voip"),
         ]
     )
-    func eachGoesToItsTokenAndTopic(_ native: String, _ token: String, _ topic: String, _ type: String) throws {
+    func eachPushTypeUsesItsTokenAndTopic(_ native: String, _ token: String, _ topic: String, _ type: String) throws {
         let request = try request(sample(native))
         #expect(request.url == "https://api.push.apple.com/3/device/" + token)
         #expect(request.headers["apns-topic"] == topic)
@@ -69,7 +69,7 @@ struct OtherPushTypesTests {
             ("liveactivity", nil, .CARILLON_HIGH, "10"),
         ] as [(String, Int?, carillon_urgency, String)]
     )
-    func priorityIsTheBlocksWhereAppleTakesIt(
+    func priorityComesFromTheBlockIfAppleAllowsIt(
         _ type: String,
         _ asked: Int?,
         _ urgency: carillon_urgency,
@@ -82,7 +82,7 @@ struct OtherPushTypesTests {
         #expect(try request(sample).headers["apns-priority"] == expected)
     }
 
-    @Test func aCallThatNobodyTakesIsOver() throws {
+    @Test func unansweredCallExpires() throws {
         var sample = sample(#"{"push-type":"voip"}"#)
         #expect(try request(sample).headers["apns-expiration"] == "0")
         sample.expiresAt = 1_770_000_030_000
@@ -113,7 +113,7 @@ struct OtherPushTypesTests {
         ] as [[(String, String)]],
         [#"{"content-state":{}}"#, #"{"push-type":"voip"}"#]
     )
-    func aDeviceThatTakesNoneGetsTheTexts(_ fields: [(String, String)], _ native: String) throws {
+    func deviceWithoutASpecialTokenGetsTheAlert(_ fields: [(String, String)], _ native: String) throws {
         let request = try request(sample(native), to: TransportFixture.device(fields))
         #expect(request.bodyText == #"{"aps":{"alert":{"title":"t","body":"b"}}}"#)
         #expect(request.headers["apns-push-type"] == "alert")
@@ -121,7 +121,7 @@ struct OtherPushTypesTests {
         #expect(request.url.hasSuffix(TransportFixture.deviceToken))
     }
 
-    @Test func aStartGoesToTheOtherTokenWhereThereIsOnlyThat() throws {
+    @Test func startUsesThePushToStartToken() throws {
         let device = TransportFixture.device([("live_activity_token", OtherPushTypesTests.activityToken)])
         let start = sample(#"{"event":"start","content-state":{},"attributes-type":"A","attributes":{}}"#)
         #expect(try request(start, to: device).url.hasSuffix(OtherPushTypesTests.activityToken))
@@ -135,7 +135,7 @@ struct OtherPushTypesTests {
         #expect(fixture.host.outcomes.map(\.reason) == ["payload-empty"])
     }
 
-    @Test func theAppsOwnKeysAreNotALiveActivitys() throws {
+    @Test func liveActivityOmitsTheAppsOwnKeys() throws {
         var sample = sample(#"{"content-state":{"a":1},"badge":1,"category":"c","thread-id":"x","mutable-content":1}"#)
         sample.category = "kind_7"
         sample.data = #"{"event_id":"x"}"#
@@ -149,7 +149,7 @@ struct OtherPushTypesTests {
     @Test(arguments: [
         (#"{"content-state":{}}"#, carillon_outcome_kind.CARILLON_REJECTED), ("{}", .CARILLON_MISCONFIGURED),
     ])
-    func oneRulesTopicDoesNotStopAllOthers(_ native: String, _ kind: carillon_outcome_kind) throws {
+    func refusedTopicOfOneRulePausesNoOthers(_ native: String, _ kind: carillon_outcome_kind) throws {
         _ = try request(sample(native))
         fixture.refuse(400, "TopicDisallowed")
         #expect(fixture.host.outcomes.map(\.kind) == [kind])
@@ -163,7 +163,7 @@ struct OtherPushTypesTests {
             ("InvalidProviderToken", .CARILLON_MISCONFIGURED),
         ] as [(String, carillon_outcome_kind)]
     )
-    func onlyABadKeyStopsThePushesOfAllTypes(_ reason: String, _ kind: carillon_outcome_kind) throws {
+    func onlyABadKeyPausesAllPushTypes(_ reason: String, _ kind: carillon_outcome_kind) throws {
         _ = try request(sample(#"{"content-state":{}}"#))
         fixture.refuse(403, reason)
         #expect(fixture.host.outcomes.map(\.kind) == [kind])
@@ -194,7 +194,7 @@ struct ManagedDeviceTests {
         return sample
     }
 
-    @Test func saysThePushMagicAndNothingElse() throws {
+    @Test func mdmPushContainsOnlyThePushMagic() throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
         _ = try fixture.deliver(sample, to: device(magic: "\"magic\""))
         let request = try #require(fixture.host.requests.first)

@@ -111,7 +111,7 @@ struct OwnTokenTests {
         #expect(try isSameJSON(request.bodyText, kind.payload), "\(request.bodyText)")
     }
 
-    @Test(arguments: kinds) func aDeviceWithoutGetsTheAlert(_ kind: Kind) throws {
+    @Test(arguments: kinds) func deviceWithoutTheTokenGetsTheAlert(_ kind: Kind) throws {
         #expect(try fixture.deliver(sample(kind)) == .CARILLON_OK)
         #expect(isToDevice(try #require(fixture.host.requests.first)))
         #expect(fixture.host.log == [])
@@ -122,7 +122,7 @@ struct OwnTokenTests {
         [(410, "Unregistered"), (410, "ExpiredToken"), (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic")]
             as [(UInt32, String)]
     )
-    func anAlertTakesThePlaceOfWhatADeadTokenWasToGet(_ kind: Kind, _ answer: (UInt32, String)) throws {
+    func alertReplacesAPushToADeadToken(_ kind: Kind, _ answer: (UInt32, String)) throws {
         _ = try fixture.deliver(sample(kind), to: device(kind))
         fixture.refuse(answer.0, answer.1)
         #expect(fixture.host.outcomes == [])
@@ -138,7 +138,7 @@ struct OwnTokenTests {
         #expect(fixture.host.requests.count == 3)
     }
 
-    @Test func aDeviceThatRegistersAnewIsTriedAnew() throws {
+    @Test func deviceThatRegistersAgainIsRetried() throws {
         let kind = Self.kinds[1]
         _ = try fixture.deliver(sample(kind), to: device(kind))
         fixture.refuse(410, "Unregistered")
@@ -153,7 +153,7 @@ struct OwnTokenTests {
     }
 
     /// An end that Apple dates before the registration leaves the token valid, but the push did not arrive.
-    @Test func anOldEndCostsTheTokenNothing() throws {
+    @Test func oldExpiryDoesNotRemoveTheToken() throws {
         let kind = Self.kinds[1]
         _ = try fixture.deliver(sample(kind), to: device(kind, registeredAt: 2000))
         fixture.refuse(410, "Unregistered", timestamp: 1999)
@@ -162,7 +162,7 @@ struct OwnTokenTests {
         #expect(fixture.host.requests.last?.url.hasSuffix(kind.token) == true)
     }
 
-    @Test func theDevicesOwnAnswerDecidesThen() throws {
+    @Test func deviceTokensResponseDecidesThen() throws {
         let kind = Self.kinds[1]
         _ = try fixture.deliver(sample(kind), to: device(kind))
         fixture.refuse(410, "Unregistered")
@@ -172,7 +172,7 @@ struct OwnTokenTests {
     }
 
     /// The host makes a wake-up of it.
-    @Test func whereThereIsNothingToShowThatIsSaid() throws {
+    @Test func deadTokenWithoutAlertTextIsReported() throws {
         let kind = Self.kinds[6]
         var sample = sample(kind)
         sample.title = ""
@@ -187,7 +187,7 @@ struct OwnTokenTests {
     }
 
     @Test(arguments: [(400, "BadPriority"), (413, "PayloadTooLarge"), (503, "Shutdown")] as [(UInt32, String)])
-    func whatIsNotAboutTheTokenIsAnEnd(_ status: UInt32, _ reason: String) throws {
+    func refusalUnrelatedToTheTokenIsFinal(_ status: UInt32, _ reason: String) throws {
         let kind = Self.kinds[1]
         _ = try fixture.deliver(sample(kind), to: device(kind))
         fixture.refuse(status, reason)
@@ -195,7 +195,7 @@ struct OwnTokenTests {
         #expect(fixture.host.outcomes.map(\.kind) == [status == 503 ? .CARILLON_RETRY : .CARILLON_REJECTED])
     }
 
-    @Test func aHostThatIsBusyThenMakesItARetry() throws {
+    @Test func busyHostDuringTheFallbackIsARetry() throws {
         let kind = Self.kinds[1]
         _ = try fixture.deliver(sample(kind), to: device(kind))
         fixture.host.setAdmission(.CARILLON_BUSY)

@@ -60,7 +60,7 @@ def test_signing_in_and_out(operator, console, axe):
     assert page.is_shown(".sign-in") and not page.is_shown("#screens")
 
 
-def test_a_session_that_ends_is_said(operator, console):
+def test_an_expired_session_is_shown(operator, console):
     page = operator.sign_in(token(console, "short", "read")).browser
     operator.go("devices")
     carillon("tokens", "revoke", "short", "--config", console.router.folder / "carillon.yaml")
@@ -96,7 +96,7 @@ def test_following_an_event_live(operator, console, phone, bob):
     page.wait_for("location.hash.startsWith('#devices?account=npub1')")
 
 
-def test_an_event_that_nobody_knows(operator, axe):
+def test_an_unknown_event_is_reported(operator, axe):
     page = operator.sign_in().browser
     operator.go("follow/" + "0" * 64)
     assert "This event is unknown" in page.text("#screen")
@@ -128,7 +128,7 @@ def test_a_device_is_tested_and_removed(operator, console, phone, lab):
     assert console.json("/v1/devices")[1]["devices"] == []
 
 
-def test_several_devices_at_once(operator, console):
+def test_several_devices_are_changed_together(operator, console):
     people = [Person() for _ in range(3)]
     publish(console, *(person.registration(console.router, ios(device_token())) for person in people))
     page = operator.sign_in().browser
@@ -197,7 +197,7 @@ def test_rules_are_tried_and_saved(operator, console, phone, bob, lab):
     assert b"Heard" in push.body
 
 
-def test_a_device_that_is_off_is_switched_on(operator, console, phone, axe):
+def test_a_disabled_device_is_enabled(operator, console, phone, axe):
     console.router.stop()
     # Nobody wants to wait for thirty days of failures.
     now = int(time.time() * 1000)
@@ -216,7 +216,7 @@ def test_a_device_that_is_off_is_switched_on(operator, console, phone, axe):
     page.wait_for("!/Unreachable since/.test(document.querySelector('#screen').textContent)")
 
 
-def test_the_last_days_events_beside_other_rules(operator, console, phone, bob, axe):
+def test_recent_events_are_compared_with_other_rules(operator, console, phone, bob, axe):
     page = operator.sign_in().browser
     operator.go("playground")
     page.wait_for("document.querySelector('.iphone')")
@@ -285,7 +285,7 @@ def test_an_event_of_ones_own_and_other_modes(operator):
     nothing_ran(page)
 
 
-def test_whoever_may_only_look_changes_nothing(operator, console, phone, axe):
+def test_a_read_only_operator_changes_nothing(operator, console, phone, axe):
     publish(console, phone.event(10002, "", [["r", "wss://relay.example.com", "read"]]))
     wait_until(lambda: console.json("/v1/relays")[1]["relays"], "the relay of a user is known")
     page = operator.sign_in(token(console, "reader", "read")).browser
@@ -319,7 +319,7 @@ def test_every_screen_without_violations(operator, console, phone, bob, axe, lan
     nothing_ran(page)
 
 
-def test_empty_and_broken(operator, console, axe):
+def test_empty_and_failing_screens_are_shown(operator, console, axe):
     """Before anybody has registered, and when the router is gone."""
     page = operator.sign_in().browser
     operator.go("devices")
@@ -427,7 +427,7 @@ def test_by_keyboard_alone(operator, console, phone):
     assert len(console.json("/v1/devices")[1]["devices"]) == 1
 
 
-def test_nothing_is_asked_elsewhere(operator, phone):
+def test_pages_load_only_from_the_router(operator, phone):
     page = operator.sign_in().browser
     for screen in SCREENS:
         operator.go(screen)

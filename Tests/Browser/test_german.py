@@ -61,7 +61,7 @@ def test_the_check_finds_english(german):
     speaks_german(page)
 
 
-def test_what_becomes_of_events(german, console, alice, bob, axe):
+def test_outcomes_of_events_are_shown(german, console, alice, bob, axe):
     """One is delivered, one is held, one is switched off, one is dropped; and all of it as it happens."""
     quiet = {"start": "00:00", "end": "23:59", "tz": "UTC", "dm_bypass_quiet": True}
     wishes = ios(device_token(), mode="alert", filters={"dm": True, "mention": True}, quiet=quiet)
@@ -91,7 +91,7 @@ def test_what_becomes_of_events(german, console, alice, bob, axe):
 
 
 @pytest.mark.parametrize("answer", ["paused", "gone", "rejected", "later"])
-def test_when_the_push_service_refuses(german, console, alice, bob, lab, axe, answer):
+def test_a_refusal_of_the_push_service_is_german(german, console, alice, bob, lab, axe, answer):
     """What is said of the queue, the issue, the device, and the event."""
     publish(console, alice.registration(console.router, ios(device_token(), mode="alert"), device="phone"))
     status, reason = {"paused": (403, "InvalidProviderToken"), "gone": (410, "Unregistered"), "rejected": (400, "PayloadEmpty"), "later": (503, "ServiceUnavailable")}[answer]
@@ -176,7 +176,7 @@ def test_the_playground(german, axe):
     speaks_german(page)
 
 
-def test_before_anybody_came(german, console, axe):
+def test_pages_work_before_the_first_registration(german, console, axe):
     page = german.sign_in().browser
     german.go("devices")
     looked_at(page, axe, "no-devices")
@@ -250,7 +250,7 @@ def test_refusals_of_operators(german, console, axe):
     looked_at(page, axe, "refused-operator")
 
 
-def test_trouble_is_said(stopped_router, browser, axe):
+def test_problems_are_german(stopped_router, browser, axe):
     """Issues with their details and remedies, a relay that cannot be reached, a plugin that is refused."""
     stopped_router.configuration["relays"] = {"always": ["wss://127.0.0.1:1"]}
     console = Console(stopped_router).start()
@@ -270,7 +270,7 @@ def test_trouble_is_said(stopped_router, browser, axe):
     looked_at(browser, axe, "unreachable")
 
 
-def test_silent_members_of_a_cluster_are_said(german, axe):
+def test_unresponsive_cluster_members_are_german(german, axe):
     """As the router says it: a test of one router has no other members."""
     page = german.browser
     values = {"member": "member2"}

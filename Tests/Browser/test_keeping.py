@@ -45,7 +45,7 @@ def test_a_lost_subscription_is_replaced(subscriber, socket, bob, alice):
     assert page.shown(1)[0]["body"] == "hello again"
 
 
-def test_notifications_that_are_held_back_hold_nothing_up(subscriber, socket, bob, alice):
+def test_delayed_notifications_do_not_block_others(subscriber, socket, bob, alice):
     """Firefox says nothing of one that is to stay while too many others do; pushes go on, and the page learns what is amiss."""
     page = subscriber.open().turn_on("alert").browser
     page.js(

@@ -40,7 +40,7 @@ def settle(page):
     page.wait_for("!document.body.ariaBusy && (!document.querySelector('#progress').hidden || !document.querySelector('#problem').hidden)")
 
 
-def test_somebody_finds_out_why(asker, console, phone, alice, bob, axe):
+def test_a_user_finds_out_why(asker, console, phone, alice, bob, axe):
     note, message = bob.note("hello", alice), bob.message("hi", alice)
     reaction = bob.event(7, "+", [["e", "00" * 32], ["p", alice.hex]])
     with Socket(console.router) as socket:
@@ -117,7 +117,7 @@ def test_a_device_is_tested_changed_and_removed(asker, console, phone, lab):
 
 
 @pytest.mark.parametrize("kind", ["unknown", "blocked", "declines", "gone"])
-def test_what_stands_in_the_way_is_said(asker, console, alice, axe, kind):
+def test_obstacles_are_shown(asker, console, alice, axe, kind):
     page = asker.browser
     if kind == "blocked":
         console.json(f"/v1/users/block?subject={alice.hex}", "POST")
@@ -210,7 +210,7 @@ def test_by_keyboard_alone(asker, console, phone, lab):
     assert len(lab.accepted(1, "apns")) == 1
 
 
-def test_nothing_is_asked_elsewhere(asker, phone):
+def test_pages_load_only_from_the_router(asker, phone):
     page = asker.ask().browser
     origins = page.js("return [...new Set(performance.getEntriesByType('resource').map(e => new URL(e.name).origin))]")
     assert origins == [asker.url.removesuffix("/me/")]

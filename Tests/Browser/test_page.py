@@ -49,7 +49,7 @@ def test_without_a_signer(subscriber, axe):
 
 
 @pytest.mark.parametrize("kind", ["no signer", "declines", "no encryption", "nothing chosen", "denied", "not ready"])
-def test_what_fails_is_said(subscriber, axe, kind):
+def test_errors_are_shown(subscriber, axe, kind):
     page = subscriber.browser
     if kind == "no signer":
         page.signer = None
@@ -162,7 +162,7 @@ def test_by_keyboard_alone(subscriber):
     assert state["ways"]["web"]["wishes"]["mode"] == "alert" and state["ways"]["web"]["wishes"]["filters"]["reaction"]
 
 
-def test_nothing_is_asked_elsewhere(subscriber, socket, bob):
+def test_pages_load_only_from_the_router(subscriber, socket, bob):
     """Every address that the page loaded is the router's."""
     page = subscriber.open().turn_on().browser
     origins = page.js("return [...new Set(performance.getEntriesByType('resource').map(e => new URL(e.name).origin))]")

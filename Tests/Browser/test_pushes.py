@@ -12,7 +12,7 @@ from stage import Subscriber
 OWN_CLIENT = "http://localhost:{port}/opened/{{nevent}}"
 
 
-def test_everything_is_shown(subscriber, socket, bob):
+def test_a_sealed_push_is_shown(subscriber, socket, bob):
     """Mode `sealed`, which the page proposes: the lab sees ciphertext of one length."""
     subscriber.open().turn_on()
     socket.publish(bob.note("hello <b>you</b>", subscriber.person))
@@ -88,7 +88,7 @@ def test_a_click_opens_the_event_in_the_chosen_client(subscriber, socket, bob):
     assert event.event_id().to_hex() == note["id"] and event.author().to_hex() == bob.hex
 
 
-def test_buttons_open_what_rules_say(subscriber, socket, bob):
+def test_buttons_open_the_rules_urls(subscriber, socket, bob):
     page = subscriber.open().browser
     page.choose("#template", OWN_CLIENT.format(port=subscriber.router.port))
     subscriber.turn_on("alert", client="own")
@@ -139,7 +139,7 @@ def odd_values(chance: random.Random, depth: int = 0):
     return [None, True, chance.choice([0, -1, 7, 1.5, 2**60, 1059]), chance.choice(texts), chance.choice(texts)][kind]
 
 
-def test_whatever_a_message_holds_there_is_a_notification(subscriber):
+def test_every_message_shows_a_notification(subscriber):
     """Browsers punish pushes that show nothing. Only web addresses are ever opened or loaded, and the browser takes the options."""
     page = subscriber.open().browser
     chance = random.Random(20)

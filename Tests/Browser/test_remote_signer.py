@@ -49,7 +49,7 @@ def test_the_whole_way(subscriber, bunker, socket, bob, alice):
     assert page.js("return __blocked") == []
 
 
-def test_the_worker_renews_by_itself(subscriber, bunker, socket, bob, alice):
+def test_the_worker_renews_automatically(subscriber, bunker, socket, bob, alice):
     """With a remote signer a lost subscription takes no click and no open page of the router's."""
     page = subscriber.browser
     page.signer = None
@@ -87,7 +87,7 @@ def test_an_approval_is_asked_for_and_may_be_declined(subscriber, bunker):
         (f"bunker://{GENERATOR}?relay=wss://localhost:1", "relay does not answer"),
     ],
 )
-def test_addresses_that_lead_nowhere(subscriber, address, words):
+def test_unusable_signer_addresses_are_refused(subscriber, address, words):
     page = subscriber.browser
     page.signer = None
     subscriber.open()

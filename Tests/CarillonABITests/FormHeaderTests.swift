@@ -41,7 +41,7 @@ import Testing
         print(urlencode(fields), end="")
         """#
 
-    @Test func itWritesWhatPythonWrites() throws {
+    @Test func formEncodingMatchesPython() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "carillon-form-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -32,7 +32,7 @@ import Testing
         String(repeating: "{\"a\":", count: 65) + "1" + String(repeating: "}", count: 65),
         String(repeating: "[", count: 100_000),
     ])
-    func textIsNoJSON(_ text: String) {
+    func invalidTextIsRefused(_ text: String) {
         #expect(Borrowed(text).type == CARILLON_JSON_NONE)
     }
 
@@ -44,7 +44,7 @@ import Testing
             [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xc3], [0xe2, 0x82], [0xf0, 0x9f, 0x98], [0xc3, 0x28],
         ] as [[UInt8]]
     )
-    func bytesAreNoUTF8(_ bytes: [UInt8]) {
+    func invalidUTF8IsRefused(_ bytes: [UInt8]) {
         #expect(Borrowed([0x22] + bytes + [0x22]).type == CARILLON_JSON_NONE)
     }
 
@@ -120,14 +120,14 @@ import Testing
     }
 
     @Test(arguments: ["1e309", "-1e400", "1e99999999999999999999", "\"1\"", "null"])
-    func numberThatNoDoubleHolds(json: String) {
+    func numberOutsideDoubleIsHandled(json: String) {
         var number = -7.0
         #expect(Borrowed(json).value { carillon_json_to_double($0, &number) } == 0)
         #expect(number == -7)
     }
 
     /// The core's reader is stricter in one point: it rejects duplicate members.
-    @Test func itReadsWhatTheCoreReads() {
+    @Test func readerMatchesTheCore() {
         var random = SystemRandomNumberGenerator()
         let pieces = [
             "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"b\"", "1", "-0.5e2", "null", "true", " ", "\n", "\\u00e9",
@@ -151,7 +151,7 @@ import Testing
 
 /// Writing with `carillon/json.h`.
 @Suite struct JSONHeaderWritingTests {
-    @Test func everySortOfValue() {
+    @Test func everyKindOfValueIsWritten() {
         let json = written { out in
             carillon_json_object(out)
             carillon_json_name(out, "a")
@@ -180,7 +180,7 @@ import Testing
         )
     }
 
-    @Test func everyCharacterComesBack() {
+    @Test func everyCharacterRoundTrips() {
         let text =
             String(String.UnicodeScalarView((0...0x2ff).compactMap(Unicode.Scalar.init))) + "€😀\u{2028}\u{10ffff}"
         let json = written { out in Borrowed(text).borrow { carillon_json_string(out, $0) } }
@@ -188,12 +188,12 @@ import Testing
         #expect((try? JSONValue(parsing: json ?? "")) == .string(text))
     }
 
-    @Test func whatIsNotUTF8IsReplaced() {
+    @Test func invalidUTF8IsReplaced() {
         let json = written { out in Borrowed([0x61, 0xff, 0xe2, 0x82, 0x62]).borrow { carillon_json_string(out, $0) } }
         #expect(json == "\"a\u{fffd}\u{fffd}\u{fffd}b\"")
     }
 
-    @Test func whatFindsNoRoomIsCounted() {
+    @Test func bytesBeyondTheBufferAreCounted() {
         var buffer = [CChar](repeating: 0x7f, count: 4)
         var out = buffer.withUnsafeMutableBufferPointer { room in
             var out = carillon_json_to(room.baseAddress, 3)
@@ -205,7 +205,7 @@ import Testing
         #expect(buffer == [0x22, 0x61, 0x62, 0x7f])
     }
 
-    @Test func whatIsNoJSONIsNotWritten() {
+    @Test func invalidJSONIsNotWritten() {
         #expect(written { _ in } == nil)
         #expect(written { carillon_json_object($0) } == nil)
         #expect(written { carillon_json_end($0) } == nil)

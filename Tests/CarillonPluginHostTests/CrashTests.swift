@@ -49,7 +49,7 @@ import Testing
 
     /// Outcomes that wait for the end of a batch are sent even then; otherwise the deliveries would repeat.
     @Test(arguments: [("crash", SIGSEGV), ("exit", 0)])
-    func whatHasEndedBeforeTheCrashCounts(_ what: String, _ signal: Int32) throws {
+    func deliveriesCompletedBeforeACrashAreReported(_ what: String, _ signal: Int32) throws {
         let (child, _) = try guest()
         child.send { writer in
             for ticket in 1...50 { writer.deliver(UInt64(ticket), "complete") }

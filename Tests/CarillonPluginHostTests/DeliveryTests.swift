@@ -44,7 +44,7 @@ import Testing
         #expect(child.end() == (0, 1))
     }
 
-    @Test func requestsHaveABound() throws {
+    @Test func requestsAreLimited() throws {
         let child = try Child.guest()
         child.deliver(1, "requests")
         var requests = 0
@@ -65,7 +65,7 @@ import Testing
         #expect(try child.completed() == (1, "invalid"))
     }
 
-    @Test func outcomesThatAreNoneAreToldAsSuch() throws {
+    @Test func invalidOutcomesAreReported() throws {
         let child = try Child.guest()
         child.deliver(1, "no-outcome")
         let received = try child.result(.completed)
@@ -96,7 +96,7 @@ import Testing
         #expect((99...400).contains(strays))
     }
 
-    @Test func linesHaveABound() throws {
+    @Test func logLinesAreLimited() throws {
         let child = try Child.guest()
         child.deliver(1, "chatter")
         var lines = 0
@@ -111,7 +111,7 @@ import Testing
         #expect(try child.completed() == (1, what))
     }
 
-    @Test func deliveriesInHandCanBeCancelled() throws {
+    @Test func activeDeliveriesCanBeCancelled() throws {
         let child = try Child.guest()
         child.deliver(1, "silent")
         child.send { $0.frame(.cancel, id: 1) { InstanceMessage(instance: 1).write(to: &$0) } }

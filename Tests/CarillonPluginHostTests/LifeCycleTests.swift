@@ -6,13 +6,13 @@ import Testing
 
 /// How the process starts and ends, and what it reports about libraries.
 @Suite struct LifeCycleTests {
-    @Test func itNamesItsThreads() throws {
+    @Test func threadsAreNamed() throws {
         let child = try Child()
         #expect(child.hello.deliveries == UInt32(child.process))
         #expect(child.hello.questions != child.hello.deliveries)
     }
 
-    @Test func itSaysWhatALibraryOffers() throws {
+    @Test func libraryContentsAreReported() throws {
         let child = try Child()
         let descriptor = try child.load(Guest.library())
         #expect(descriptor.id == "example.guest")
@@ -40,7 +40,7 @@ import Testing
         #expect(try child.create(1, library: 1, table: .filter) == Child.Answer(status: .CARILLON_OK, number: 4))
     }
 
-    @Test func itSaysWhyALibraryIsNotLoaded() throws {
+    @Test func loadFailureIsReportedWithItsReason() throws {
         let missing = try Child().refusal(of: "/nowhere.so")
         #expect(missing.reason == .linker && missing.text.contains("/nowhere.so"))
         #expect(try Child().refusal(of: "/lib/x86_64-linux-gnu/libm.so.6").reason == .noEntry)
@@ -60,14 +60,14 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func itEndsWithEitherSocket(_ isOfDeliveries: Bool) throws {
+    func processExitsWhenEitherSocketCloses(_ isOfDeliveries: Bool) throws {
         let child = try Child.guest()
         if isOfDeliveries { child.closeDeliveries() } else { child.closeQuestions() }
         #expect(child.end() == (0, 0))
         #expect(child.errorText() == "")
     }
 
-    @Test func itEndsWhileAPluginHangs() throws {
+    @Test func processExitsEvenIfAPluginHangs() throws {
         let child = try Child.guest()
         child.deliver(1, "hang")
         child.closeQuestions()
@@ -75,21 +75,21 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGINT, SIGHUP, SIGQUIT])
-    func signalsToAllProcessesOfAGroupDoNotEndIt(_ number: Int32) throws {
+    func groupSignalsDoNotEndTheProcess(_ number: Int32) throws {
         let child = try Child.guest()
         kill(child.process, number)
         child.deliver(1, "complete")
         #expect(try child.completed() == (1, "complete"))
     }
 
-    @Test func framesThatTheRouterDoesNotSendEndIt() throws {
+    @Test func unexpectedFramesEndTheProcess() throws {
         let child = try Child.guest()
         child.sendNoise([0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
         #expect(child.end() == (0, 1))
         #expect(child.errorText().hasPrefix("carillon-plugin-host: the router: it sent a frame hello"))
     }
 
-    @Test func byHandItSaysWhatItIs() throws {
+    @Test func manualStartPrintsItsPurpose() throws {
         let program = try Guest.built("carillon-plugin-host")
         let nothing = try CommandRun(program, [])
         #expect(nothing.status == 2)

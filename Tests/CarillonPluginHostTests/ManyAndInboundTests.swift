@@ -16,7 +16,7 @@ import Testing
         return writer.take()
     }
 
-    @Test func eachGoesAloneWhereThePluginDoesNotTakeThemTogether() throws {
+    @Test func batchIsSplitIfThePluginTakesNone() throws {
         let child = try Child.guest()
         child.send { $0.append(together([(1, "complete"), (2, "refuse"), (3, "request")])) }
         #expect(try child.completed() == (1, "complete"))
@@ -27,7 +27,7 @@ import Testing
         #expect(try request.read { try RequestMessage(reading: $0).ticket } == 3)
     }
 
-    @Test func anInstanceThatIsNotThereRefusesEach() throws {
+    @Test func missingInstanceRefusesEveryDelivery() throws {
         let child = try Child.guest()
         child.send { $0.append(together([(1, "complete"), (2, "complete")], instance: 9)) }
         for ticket in [1, 2] as [UInt64] {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [1, 9] as [UInt32])
-    func aRequestThatNobodyTakesIsRefused(_ instance: UInt32) throws {
+    func unhandledRequestIsRefusedWith404(_ instance: UInt32) throws {
         let child = try Child.guest()
         child.send { writer in
             writer.frame(.receive, id: 5) { body in

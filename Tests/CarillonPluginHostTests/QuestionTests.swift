@@ -113,7 +113,7 @@ import Testing
         #expect(try child.result(.mistake).read { try ViolationMessage(reading: $0).rule } == .edit)
     }
 
-    @Test func filtersThatFailHaveSetNothing() throws {
+    @Test func failedFiltersSetNoEdits() throws {
         let child = try Child.guest()
         _ = try child.create(2, table: .filter)
         let failed = try decide(child, signal: "fail", isRendered: false)
@@ -160,7 +160,7 @@ import Testing
 
     // MARK: Pings
 
-    @Test func pingsAreAnsweredWhateverPluginsDo() throws {
+    @Test func pingsAreAnsweredWhilePluginsAreBusy() throws {
         let child = try Child.guest()
         child.ask(.ping, id: 1)
         let idle = try child.answer(.pong).read { try PongMessage(reading: $0) }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct SandboxTests {
     private static let isComplete = UInt32(CARILLON_CONFINED_FILES | CARILLON_CONFINED_CALLS)
 
-    @Test func constructorsReachNothing() throws {
+    @Test func constructorsAreConfined() throws {
         let child = try Child()
         let descriptor = try child.load(Guest.library("HOSTILE"))
         try #require(descriptor.confinement == Self.isComplete, "the kernel has neither Landlock nor seccomp")
@@ -17,7 +17,7 @@ import Testing
         #expect(descriptor.version == "read 13 write 1 socket 1 exec 1 kill 1")
     }
 
-    @Test func runningPluginsReachNothing() throws {
+    @Test func runningPluginsAreConfined() throws {
         let child = try Child.guest()
         child.deliver(1, "outside")
         // ENOENT for files.
@@ -30,7 +30,7 @@ import Testing
 
     /// Compares the table of `contrib/docs/sandbox.md` with the kernel, for each number and each row.
     @Test(arguments: [("loading", 1), ("running", 2)])
-    func everySystemCallDoesWhatTheTableSays(_ stage: String, _ column: Int) throws {
+    func everySystemCallFollowsTheTable(_ stage: String, _ column: Int) throws {
         let rows = try Guest.tableOfCalls()
         #expect(rows.count > 200)
         let found = try Guest.tryCalls(stage, rows.map { $0[0] } + ["numbers"])
@@ -53,7 +53,7 @@ import Testing
     }
     #endif
 
-    @Test func withoutTheSandboxTheyReachWhatTheUserDoes() throws {
+    @Test func unconfinedPluginsHaveTheUsersRights() throws {
         let child = try Child()
         let descriptor = try child.load(Guest.library("HOSTILE"), isSandboxed: false)
         #expect(descriptor.confinement == 0)

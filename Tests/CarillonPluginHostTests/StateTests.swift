@@ -26,7 +26,7 @@ import Testing
         return try child.completed().reason
     }
 
-    @Test func aNewInstanceHasWhatComesWithIt() throws {
+    @Test func newInstanceGetsOnlyItsOwnState() throws {
         #expect(try kept(1) == "none")
         #expect(try child.create(2, state: [entry("kept")]).status == .CARILLON_OK)
         #expect(try kept(2, instance: 2) == "kept")
@@ -62,7 +62,7 @@ import Testing
 
     /// A router never sends these keys and values.
     @Test(arguments: [("", "x"), ("ä", "x"), (String(repeating: "k", count: 65), "x")])
-    func keysThatAreNoneEndTheProcess(_ key: String, _ value: String) throws {
+    func invalidKeysEndTheProcess(_ key: String, _ value: String) throws {
         child.send { writer in
             writer.frame(.stored, id: 0) {
                 StoredMessage(instance: 1, isWhole: false, entries: [entry(value, key: key)]).write(to: &$0)

@@ -30,13 +30,13 @@ import TimeTestSupport
         }
     }
 
-    @Test func everybodyMayRegisterUnlessSomethingIsSaid() throws {
+    @Test func accessDefaultsToOpenRegistration() throws {
         let configuration = try read("")
         #expect(configuration.access == Configuration.Access() && configuration.access.mode == .open)
         #expect(configuration.log.format == .auto && configuration.log.level == nil)
     }
 
-    @Test func everythingCanBeSaid() throws {
+    @Test func everyKeyIsRead() throws {
         let configuration = try read(
             """
             access:
@@ -71,7 +71,7 @@ import TimeTestSupport
         ("access: { block: 10.0.0.1/8 }", "expected a key"), ("access: { block_relays: https://x }", "a relay's URL"),
         ("log: { format: xml }", "journald"), ("access: { deny: x }", "deny"),
     ])
-    func mistakesAreNamed(_ block: String, _ words: String) {
+    func errorsAreNamed(_ block: String, _ words: String) {
         #expect(mistakes(block).contains { $0.contains(words) }, "\(mistakes(block))")
     }
 
@@ -116,7 +116,7 @@ import TimeTestSupport
         #expect(try logs.set("Relays", "default", for: nil).set.isEmpty)
     }
 
-    @Test func requestsSayWhatCommandsSay() throws {
+    @Test func requestsAndCommandsAreEquivalent() throws {
         let request = try AccessRequest(
             "block",
             isRelay: false,
@@ -135,7 +135,7 @@ import TimeTestSupport
         #expect(throws: OperationError.self) { try AccessRequest(.block, "nobody").meaning() }
     }
 
-    @Test func relaysAreShownWithWhatTheySaidAndDid() {
+    @Test func relaysAreShownWithMessagesAndViolations() {
         var relay = RelayList.Relay(url: "wss://a.example", state: "connected", whose: "users")
         relay.users = 3
         relay.offences = ["flood": 2]

@@ -37,7 +37,7 @@ import TimeTestSupport
     }
 
     /// If several routers have the same advertisement, one of them publishes it at each relay.
-    @Test func whatOthersHoldIsLeftToThem() {
+    @Test func eventHeldByAnotherRouterIsLeftToIt() {
         var desk = AdvertisementSchedule(relays: [one, two])
         desk.limit { $0 == one }
         desk.advertise(event, now: 0)
@@ -47,7 +47,7 @@ import TimeTestSupport
         #expect(desk.nextAttempt == 0 && desk.due(at: 0) == [two])
     }
 
-    @Test func silenceIsAnsweredWithPatienceUpToAnHour() {
+    @Test func unansweredRelayIsRetriedWithBackoffUpToAnHour() {
         var desk = AdvertisementSchedule(relays: [one])
         desk.advertise(event, now: 0)
         var now = Timestamp.epoch
@@ -60,7 +60,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aRefusalIsNotArguedWithForAnHour() {
+    @Test func refusedEventIsNotResentForAnHour() {
         var desk = AdvertisementSchedule(relays: [one])
         desk.advertise(event, now: 0)
         _ = desk.due(at: 0)
@@ -68,7 +68,7 @@ import TimeTestSupport
         #expect(desk.nextAttempt == .epoch + .hours(1) + .milliseconds(5))
     }
 
-    @Test func aChangeGoesToEverybodyAtOnce() {
+    @Test func changedEventIsPublishedToAllRelaysImmediately() {
         var desk = AdvertisementSchedule(relays: [one, two])
         desk.advertise(event, now: 0)
         _ = desk.due(at: 0)

@@ -54,7 +54,7 @@ import TimeTestSupport
         #expect(throws: Never.self) { try event.verify() }
     }
 
-    @Test func saysInItsContentWhatAnAppHasToKnow() throws {
+    @Test func contentDescribesTheRouterForApps() throws {
         let advertisement = try advertisement(nip46: ["wss://relay.example.com"], contact: "mailto:ops@example.com")
         let event = try advertisement.event(by: identity, replacing: nil, now: 5_000)
         let content =
@@ -76,11 +76,11 @@ import TimeTestSupport
     }
 
     @Test(arguments: [("127.0.0.1", "ws://127.0.0.1:4711"), ("::1", "ws://[::1]:4711")])
-    func withoutAURLItNamesWhereTheSocketReallyListens(_ host: String, _ url: String) throws {
+    func socketsAddressIsNamedIfNoURLIsConfigured(_ host: String, _ url: String) throws {
         #expect(try advertisement(url: "", host: host).url == url)
     }
 
-    @Test func isMadeAnewOnlyWhenItSaysSomethingElse() throws {
+    @Test func eventIsRecreatedOnlyIfItsContentChanges() throws {
         let first = try advertisement().event(by: identity, replacing: nil, now: 5_000)
         #expect(try advertisement().event(by: identity, replacing: first, now: 9_000) == first)
         for changed in [
@@ -95,7 +95,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func anotherIdentityMakesItsOwn() throws {
+    @Test func anotherIdentityCreatesItsOwnEvent() throws {
         let first = try advertisement().event(by: identity, replacing: nil, now: 5_000)
         let other = try KeyPair(random: SecureRandom.bytes)
         #expect(try advertisement().event(by: other, replacing: first, now: 5_000).pubkey == other.publicKey)

@@ -88,7 +88,7 @@ import TimeTestSupport
         return try Advertisement(configuration: configuration, port: 7447, terms)
     }
 
-    @Test func whatIsAdvertisedAlreadyTroublesNobody() throws {
+    @Test func unchangedAdvertisementIsNotPublishedAgain() throws {
         let relays = Relays([])
         let advertising = advertising(relays)
         let event = try advertising.advertise(advertisement, stored: []) { _ in }
@@ -98,7 +98,7 @@ import TimeTestSupport
         #expect(relays.asked.count == 2)
     }
 
-    @Test func isKeptOnceAndPublishedOnEveryStart() throws {
+    @Test func advertisementIsStoredOnceAndPublishedOnEveryStart() throws {
         let relays = Relays([[one: .accepted, two: .accepted], [one: .accepted, two: .accepted]])
         var kept: [Event] = []
         let first = advertising(relays)
@@ -113,7 +113,7 @@ import TimeTestSupport
         #expect(alarm.times == [])
     }
 
-    @Test func aFormerKeySaysWhichOneComesNextAndFromWhen() throws {
+    @Test func formerKeyAnnouncesItsSuccessor() throws {
         let successor = try KeyPair(random: SecureRandom.bytes).publicKey
         let date = Timestamp(seconds: 1_800_000_000)
         let former = try advertisement.event(
@@ -130,7 +130,7 @@ import TimeTestSupport
         #expect(try advertisement.event(by: identity, later, replacing: former, now: 0) != former)
     }
 
-    @Test func whatCannotBeKeptIsNotPublished() {
+    @Test func advertisementThatCannotBeStoredIsNotPublished() {
         struct Full: Error {}
         let relays = Relays([])
         let advertising = advertising(relays)
@@ -138,7 +138,7 @@ import TimeTestSupport
         #expect(relays.asked == [] && advertising.event == nil)
     }
 
-    @Test func theAlarmBringsItToThoseThatLackIt() throws {
+    @Test func alarmRepublishesToRelaysThatLackIt() throws {
         let relays = Relays([[one: .accepted], [two: .refused(message: "error: later")], [two: .accepted]])
         let advertising = advertising(relays)
         try advertising.advertise(advertisement, stored: []) { _ in }
@@ -152,7 +152,7 @@ import TimeTestSupport
         #expect(relays.asked == [[one, two], [two], [two]] && alarm.times == [])
     }
 
-    @Test func asksNobodyOnceStopped() throws {
+    @Test func publishesNothingAfterStop() throws {
         let relays = Relays([])
         let advertising = advertising(relays)
         try advertising.advertise(advertisement, stored: []) { _ in }

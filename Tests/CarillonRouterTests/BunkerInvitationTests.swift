@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func withoutASecretFileNothingIsWritten() throws {
+    @Test func noSecretIsWrittenWithoutASecretFile() throws {
         try withConfiguration {
             _ in
         } _: { configuration in
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func aURLThatLeadsNowhereIsNotMade() throws {
+    @Test func unusableInvitationIsNotCreated() throws {
         try withConfiguration {
             $0.relay.port = 0
             $0.registration.secretFile = "\(folder)/secrets"

@@ -20,12 +20,12 @@ import Testing
         }
     }
 
-    @Test func withoutTheBlockThereIsNone() throws {
+    @Test func clusterDefaultsToNone() throws {
         let configuration = try read("")
         #expect(configuration.cluster == nil)
     }
 
-    @Test func whatIsLeftOutHasItsDefault() throws {
+    @Test func omittedKeyHasItsDefault() throws {
         let cluster = try #require(try read("cluster: { nats: 10.0.0.1, name: a }").cluster)
         #expect(cluster.servers.map(\.description) == ["10.0.0.1:4222"] && cluster.name.rawValue == "a")
         #expect(cluster.prefix.rawValue == "carillon" && cluster.partitions == 32 && cluster.replicas == 3)
@@ -33,7 +33,7 @@ import Testing
         #expect(!cluster.acceptsLossOnPowerCut)
     }
 
-    @Test func everythingCanBeSaid() throws {
+    @Test func everyKeyIsRead() throws {
         let block = """
             cluster:
               nats: [tls://one.example.com, "nats://[::1]:4223"]
@@ -66,7 +66,7 @@ import Testing
         ("nats: a, name: a, tls: { key_file: k }", "are required together"),
         ("nats: a, name: a, monitoring: one:8222", "http://10.0.0.1:8222"),
     ])
-    func mistakesAreNamed(_ block: String, _ expected: String) {
+    func errorsAreNamed(_ block: String, _ expected: String) {
         let found = mistakes("cluster: { \(block) }")
         #expect(found.count == 1 && found.allSatisfy { $0.contains(expected) }, "\(found)")
         #expect(!found.contains { $0.contains("secret") })
@@ -102,7 +102,7 @@ import Testing
         """
     }
 
-    @Test func configurationsAreTheSameThatDifferInNamesAddressesAndFolders() throws {
+    @Test func configurationsMayDifferInNamesAddressesAndFolders() throws {
         let one = try #require(Configuration.fingerprint(of: Self.text("router-1"), member: "router-1"))
         let other = Self.text("router-2", listen: "10.0.0.2:7000", folder: "/srv/push")
         #expect(Configuration.fingerprint(of: "# Another comment.\n" + other, member: "router-2") == one)
@@ -110,7 +110,7 @@ import Testing
         #expect(Configuration.fingerprint(of: lines, member: "router-2") == one)
     }
 
-    @Test func configurationsDifferInAnythingElse() throws {
+    @Test func otherDifferencesMatter() throws {
         let text = Self.text("router-1")
         let one = Configuration.fingerprint(of: text, member: "router-1")
         let others = [

@@ -41,7 +41,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func aFirstRunNeedsNeitherKeyNorStoreAndCheckingMakesNone() async throws {
+    @Test func firstRunNeedsNoKeyOrStoreAndTheCheckCreatesNone() async throws {
         #expect(try await mistakes() == [])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["carillon.yaml"])
     }
@@ -62,7 +62,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func missingFoldersAreToldWithTheirLine() async throws {
+    @Test func missingFoldersAreReportedWithTheirLine() async throws {
         #expect(
             try await mistakes(key: "nowhere/key", store: "nowhere/store") == [
                 "~/carillon.yaml:1:11: identity.key_file: the folder ~/nowhere does not exist",
@@ -71,7 +71,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func foldersAreNoFiles() async throws {
+    @Test func folderInsteadOfAFileIsReported() async throws {
         #expect(
             try await mistakes(key: ".", store: ".") == [
                 "~/.: expected a file with the router's key",
@@ -80,7 +80,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func whatIsNoDatabaseIsTold() async throws {
+    @Test func fileThatIsNotADatabaseIsReported() async throws {
         try write("carillon.key", String(repeating: "1", count: 64))
         try write("carillon.sqlite", "this is no database")
         let found = try await mistakes()
@@ -90,7 +90,7 @@ import TimeTestSupport
         #expect(found.first?.hasPrefix("~/carillon.yaml:2:8: \(sentence)") == true)
     }
 
-    @Test func lostKeyIsTold() async throws {
+    @Test func missingKeyIsReported() async throws {
         try write("carillon.sqlite", "")
         let found = try await mistakes()
         #expect(found.count == 2)
@@ -98,7 +98,7 @@ import TimeTestSupport
         #expect(found.last?.contains("the registry ~/carillon.sqlite is an empty file") == true)
     }
 
-    @Test func aKeyThatTheStoreWasNotMadeWithIsTold() async throws {
+    @Test func keyOfAnotherStoreIsReported() async throws {
         try makeRegistry(withKey: 0x11)
         try write("carillon.key", String(repeating: "11", count: 32))
         #expect(try await mistakes() == [])
@@ -112,7 +112,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func anOutboxThatIsGoneIsTold() async throws {
+    @Test func missingOutboxIsReported() async throws {
         try write("carillon.key", String(repeating: "11", count: 32))
         try makeRegistry(withKey: 0x11)
         let check = ConfigurationCheck(path: folder + "/carillon.yaml")
@@ -147,7 +147,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func keyThatOthersMayReadIsTold() async throws {
+    @Test func exposedKeyIsReported() async throws {
         try write("carillon.key", String(repeating: "1", count: 64))
         try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder + "/carillon.key")
         #expect(
@@ -166,7 +166,7 @@ import TimeTestSupport
             .map { "\($0)".replacing(folder, with: "~") }
     }
 
-    @Test func secretsMayBeMadeLaterButNotBeOpenToOthers() async throws {
+    @Test func missingSecretsAreAllowedButExposedOnesAreNot() async throws {
         let block = "registration: { require_session: true, secret_file: secrets }"
         #expect(try await mistakes(of: block) == [])
         try write("secrets", "abc\n")

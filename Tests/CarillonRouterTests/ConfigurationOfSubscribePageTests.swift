@@ -13,16 +13,16 @@ import Testing
             .read("\(block)\n\(Self.apps)\nidentity: { key_file: carillon.key }\nstore: { path: carillon.sqlite }")
     }
 
-    @Test func thereIsNoneUnlessSaid() throws {
+    @Test func subscribePageDefaultsToNone() throws {
         #expect(try read("").subscribePage == nil)
     }
 
-    @Test func whatIsLeftOutHasItsDefault() throws {
+    @Test func omittedKeyHasItsDefault() throws {
         #expect(try read("subscribe: {}").subscribePage == SubscribePage(app: "default"))
         #expect(SubscribePage(app: "default").topicServer == "https://ntfy.sh")
     }
 
-    @Test func everythingCanBeSaid() throws {
+    @Test func everyKeyIsRead() throws {
         let page = try read(
             "subscribe: { app: phones, topic_server: \"http://ntfy.example\", "
                 + "client: \"https://app.example/{nevent}\" }"
@@ -31,7 +31,7 @@ import Testing
         #expect(page?.client == "https://app.example/{nevent}")
     }
 
-    @Test func aChangeTakesARestart() throws {
+    @Test func changeRequiresARestart() throws {
         let (old, new) = (try read(""), try read("subscribe: {}"))
         #expect(old.keysRequiringRestart(in: new) == ["subscribe"])
         #expect(new.keysRequiringRestart(in: new) == [])
@@ -49,7 +49,7 @@ import Testing
         ("{ client: \"javascript:{id}\" }", "subscribe.client: expected a client's URL with"),
         ("{ port: 1 }", "subscribe: unknown key 'port'"),
     ])
-    func mistakesAreTold(block: String, message: String) {
+    func errorsAreReported(block: String, message: String) {
         let error = #expect(throws: Diagnostics.self) { _ = try read("subscribe: \(block)") }
         #expect(error?.all.count == 1 && error?.description.contains(message) == true, "\(String(describing: error))")
     }

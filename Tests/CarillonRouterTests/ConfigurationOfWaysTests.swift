@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func whatIsLeftOutHasItsDefault() throws {
+    @Test func omittedKeyHasItsDefault() throws {
         let configuration = try read("")
         #expect(configuration.relays.always == [] && configuration.relays.nip46 == [])
         #expect(configuration.relays.publish == [])
@@ -35,7 +35,7 @@ import Testing
         #expect(configuration.feed == nil)
     }
 
-    @Test func everythingCanBeSaid() throws {
+    @Test func everyKeyIsRead() throws {
         let configuration = try read(
             """
             relays:
@@ -68,11 +68,11 @@ import Testing
         #expect(relays.nip46 == [])
     }
 
-    @Test(arguments: HintPolicy.allCases) func hintsMayBeOneWord(_ policy: HintPolicy) throws {
+    @Test(arguments: HintPolicy.allCases) func hintsAcceptAShortForm(_ policy: HintPolicy) throws {
         #expect(try read("hints: \(policy.rawValue)").hints.policy == policy)
     }
 
-    @Test func everyMistakeIsToldWithItsLine() {
+    @Test func everyErrorIsReportedWithItsLine() {
         let blocks = """
             relay: { url: wss://Notify.example.com/ }
             relays:
@@ -120,7 +120,7 @@ import Testing
             ("context: 1500", "context: expected off, or a mapping with wait_milliseconds, path"),
         ]
     )
-    func aBlockOfTheWrongShapeIsToldAtItsPlace(_ block: String, _ message: String) {
+    func malformedBlockIsReportedAtItsPlace(_ block: String, _ message: String) {
         let column = block.prefix { $0 != " " }.count + 2
         #expect(mistakes(block) == ["carillon.yaml:1:\(column): \(message)"])
     }
@@ -130,7 +130,7 @@ import Testing
         #expect(try read("context: { wait_milliseconds: 5 }").context.isOn)
     }
 
-    @Test func whatAnEnvironmentVariableHoldsIsNotPrinted() {
+    @Test func valueOfAnEnvironmentVariableIsNotPrinted() {
         #expect(
             mistakes("relays: { always: \"${RELAY}\" }", environment: ["RELAY": "secret"]) == [
                 "carillon.yaml:1:19: relays.always: expected a relay's URL, as in wss://relay.example.com"
@@ -138,7 +138,7 @@ import Testing
         )
     }
 
-    @Test func theExampleSaysWhatTheDefaultsAre() throws {
+    @Test func exampleListsTheDefaults() throws {
         let example = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../contrib/examples/carillon.yaml")
         let text = try String(contentsOf: example, encoding: .utf8)

@@ -138,7 +138,7 @@ import Testing
         ("[a.yaml, /etc/carillon/a.yaml]", "carillon.yaml:3:17: rules[1]: /etc/carillon/a.yaml is named twice"),
         ("{ file: a.yaml }", "carillon.yaml:3:8: rules: expected text"),
     ])
-    func whatNamesNoRulesFilesIsAMistake(_ rules: String, _ mistake: String) {
+    func invalidRulesValueIsAnError(_ rules: String, _ mistake: String) {
         #expect(mistakes("identity: { key_file: k }\nstore: { path: s }\nrules: \(rules)\n") == [mistake])
     }
 
@@ -157,7 +157,7 @@ import Testing
         #expect(pool.addressedKinds?.contains(.contactList) == false)
     }
 
-    @Test func everyMistakeIsToldWithItsLine() {
+    @Test func everyErrorIsReportedWithItsLine() {
         let yaml = """
             identity: { key: carillon.key }
             store: {}
@@ -192,7 +192,7 @@ import Testing
         "http://me:pass@word@proxy.example:3128",
         "http://proxy.example:3128/path", "http://me:hunter2@:3128", "http://proxy.example:0",
     ])
-    func aProxyThatIsNoneIsNotRepeated(_ url: String) {
+    func invalidProxyIsNotQuoted(_ url: String) {
         let told = mistakes("identity: { key_file: k }\nstore: { path: s }\nhttp: { proxy: \"\(url)\" }\n")
         #expect(told.count == 1)
         #expect(
@@ -230,7 +230,7 @@ import Testing
         )
     }
 
-    @Test func missingFileIsAMistakeThatSaysSo() {
+    @Test func missingFileIsReported() {
         do {
             _ = try Configuration(file: "/nonexistent/carillon.yaml")
             Issue.record("read a file that is not there")

@@ -19,7 +19,7 @@ import Testing
         .appending(path: "../../contrib/schema/carillon.schema.json")
     private static let unknown = "an_unknown_key_that_resembles_nothing"
 
-    @Test func fileIsWhatIsGenerated() throws {
+    @Test func schemaFileIsUpToDate() throws {
         let written = try String(contentsOf: Self.file, encoding: .utf8)
         #expect(
             written == Schemas.configuration(.builtIn),
@@ -27,7 +27,7 @@ import Testing
         )
     }
 
-    @Test func readerKnowsTheSameKeysEverywhere() throws {
+    @Test func readerAcceptsTheSchemasKeys() throws {
         let places = try places().filter { $0.isClosed && $0.path.first != "apps" && !$0.path.contains("settings") }
         #expect(places.count > 10)
         for place in places {
@@ -51,7 +51,7 @@ import Testing
         ["defaults", "mode"], ["relays", "per_user"], ["hints", "mode"],
         ["filters", "any", "devices"], ["filters", "any", "on_error"],
     ])
-    func choicesAreTheReaders(path: [String]) throws {
+    func schemaChoicesMatchTheReader(path: [String]) throws {
         let message = try #require(try mistakes(with: "nothing like it", at: path).first { $0.contains("is none of") })
         let place = try #require(try places().first { $0.path == Array(path.dropLast()) })
         let property = try #require(place.properties[path.last ?? ""] as? [String: Any])

@@ -11,7 +11,7 @@ import Testing
 @Suite struct DeliveryIDsTests {
     private let event = EventID(Bytes32(words: (1, 2, 3, 4)))
 
-    @Test func areCanonicalLowerCaseUUIDsOfVersion8() throws {
+    @Test func deliveryIDsAreLowercaseVersion8UUIDs() throws {
         let ids = try DeliveryIDs(RouterKeys(KeyPair(random: SecureRandom.bytes)).seeds)
         let id = ids.id(event, DeviceID(rawValue: 7)).description
         #expect(UUID(uuidString: id)?.uuidString.lowercased() == id)
@@ -19,7 +19,7 @@ import Testing
         #expect(try #require(id.dropFirst(19).first).isHexDigit && "89ab".contains(id.dropFirst(19).first ?? "x"))
     }
 
-    @Test func areTheSameForTheSameDeliveryAndNoOther() throws {
+    @Test func deliveryIDsAreDeterministicAndUnique() throws {
         let seeds = RouterKeys(try KeyPair(random: SecureRandom.bytes)).seeds
         let (ids, again) = (try DeliveryIDs(seeds), try DeliveryIDs(seeds))
         let other = EventID(Bytes32(words: (1, 2, 3, 5)))

@@ -69,7 +69,7 @@ import TimeTestSupport
             "aes128gcm"
         ),
     ])
-    func sealsToWhatTheRegistrationNamed(members: String, algorithm: String) throws {
+    func notificationIsSealedToTheRegisteredKey(members: String, algorithm: String) throws {
         let device = try register(members)
         let sealed = try #require(sealer.seal(whole, id: "one", for: device))
         #expect(sealed.mode == .sealed && sealed.title.isEmpty)
@@ -81,7 +81,7 @@ import TimeTestSupport
         #expect(sealer.keyMark(of: device) == (try registry.sealingKey(of: device))?.mark)
     }
 
-    @Test func whatCannotBeSealedIsNotThere() throws {
+    @Test func notificationWithoutAUsableKeyIsNotSealed() throws {
         #expect(sealer.seal(whole, id: "one", for: DeviceID(rawValue: 99)) == nil)
         #expect(sealer.keyMark(of: DeviceID(rawValue: 99)) == nil)
         let point = Base64URL.encode([0x04] + Array(repeating: 0xFF, count: 64))

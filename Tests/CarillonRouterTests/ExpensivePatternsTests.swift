@@ -5,7 +5,7 @@ import Testing
 @testable import CarillonRouter
 
 struct ExpensivePatternsTests {
-    @Test func tellsWhatIsNewAndNothingTwice() {
+    @Test func newPatternsAreReportedOnce() {
         var patterns = ExpensivePatterns()
         #expect(patterns.newCounts(in: [:]).isEmpty)
         #expect(patterns.newCounts(in: ["b": 2, "a": 1]).map(\.rule) == ["a", "b"])
@@ -15,7 +15,7 @@ struct ExpensivePatternsTests {
         #expect(new.map(\.count) == [3])
     }
 
-    @Test func looksOnceAPauseAndEndsWithIt() async {
+    @Test func patternsAreCheckedOncePerPause() async {
         let looks = Mutex<UInt64>(0)
         let pauses = Mutex(0)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -17,7 +17,7 @@ import Testing
         return mistakes?.all.map { "\($0.line): \($0.message)" } ?? []
     }
 
-    @Test func withoutTheBlockThereIsNoFilter() throws {
+    @Test func filtersDefaultToNone() throws {
         #expect(try read("").isEmpty && read("filter_plugins: {}").isEmpty)
     }
 
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// A name from the environment may be secret. The plugin rejects a value that is not a list of strings.
-    @Test func signalsAreKnownWithTheirPlaces() throws {
+    @Test func signalsHaveTheirPositions() throws {
         let filters = try ConfigurationReader(
             name: "carillon.yaml",
             folder: "/",
@@ -89,7 +89,7 @@ import Testing
         ("filter_plugins: { mutes: { on_error: ignore } }", "is none of pass, drop"),
         ("filter_plugins: { mutes: { settings: [1] } }", "expected a mapping"),
     ])
-    func mistakesAreNamed(filters: String, mistake: String) {
+    func errorsAreNamed(filters: String, mistake: String) {
         let found = mistakes(in: filters)
         #expect(found.contains { $0.contains(mistake) }, "\(found)")
     }

@@ -8,7 +8,7 @@ import Testing
 struct FirstSurveyTests {
     private struct Unreadable: Error {}
 
-    @Test func nothingWaitsForItButItsEnd() async {
+    @Test func onlyTheEndWaitsForTheSurvey() async {
         let isAllowed = DispatchSemaphore(value: 0)
         let hasRead = Mutex(false)
         let survey = FirstSurvey { Issue.record("failed: \($0)") }
@@ -22,7 +22,7 @@ struct FirstSurveyTests {
         #expect(hasRead.withLock { $0 })
     }
 
-    @Test func itsFailureIsTold() async {
+    @Test func surveyFailureIsReported() async {
         let failures = Mutex<[any Error]>([])
         let survey = FirstSurvey { error in failures.withLock { $0.append(error) } }
         survey.begin { throw Unreadable() }
@@ -30,7 +30,7 @@ struct FirstSurveyTests {
         #expect(failures.withLock { $0.first is Unreadable && $0.count == 1 })
     }
 
-    @Test func whatNeverBeganIsOver() async {
+    @Test func surveyThatNeverStartedHasEnded() async {
         await FirstSurvey { Issue.record("failed: \($0)") }.end()
     }
 }

@@ -9,7 +9,7 @@ struct LowPriorityLoopsTests {
     /// Returns the niceness of the calling thread; on Linux each thread has one.
     @Sendable private static func niceness() -> Int32 { getpriority(Int32(PRIO_PROCESS.rawValue), 0) }
 
-    @Test func theirThreadsGoBehindOthersAndNobodyElseDoes() async throws {
+    @Test func onlyLowPriorityLoopsLowerTheirThreadPriority() async throws {
         let other = MultiThreadedEventLoopGroup.singleton.next()
         let before = try await other.submit(Self.niceness).get()
         let loops = LowPriorityLoops()

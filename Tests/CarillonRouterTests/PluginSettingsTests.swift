@@ -28,11 +28,11 @@ import TimeTestSupport
         mistakes { () throws(Diagnostics) in _ = try read(plugins) }
     }
 
-    @Test func saysNothingByDefault() throws {
+    @Test func pluginSettingsHaveDefaults() throws {
         #expect(try read("{ folders: [p] }").isolation == IsolationSettings(program: ""))
     }
 
-    @Test func saysItAll() throws {
+    @Test func everyPluginSettingIsRead() throws {
         let plugins = try read(
             """
             { deadline_seconds: 20, question_deadline_seconds: 2, limits: { memory_mib: 64, cpu_percent: 50 },
@@ -50,7 +50,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["none", "{ default: process, libFoo.so: none }"])
-    func removedKeySaysWhatTookItsPlace(_ value: String) {
+    func removedKeyNamesItsReplacement(_ value: String) {
         #expect(
             mistakes("{ isolation: \(value) }") == [
                 "carillon.yaml:3:23: plugins.isolation: this key was removed: every plugin runs in its own process, and "
@@ -59,7 +59,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func zeroIsNoLimit() throws {
+    @Test func zeroMeansUnlimited() throws {
         let settings = try read("{ limits: { memory_mib: 0, cpu_percent: 0 } }").isolation
         #expect(settings.memory == nil && settings.processors == nil)
     }
@@ -73,13 +73,13 @@ import TimeTestSupport
         ("{ sandbox: maybe }", "3:21: plugins.sandbox: expected true or false"),
         ("{ sandbux: true }", "3:12: plugins: unknown key 'sandbux'; did you mean 'sandbox'?"),
     ])
-    func whatMeansNothingIsAMistake(_ plugins: String, _ mistake: String) {
+    func meaninglessSettingIsAnError(_ plugins: String, _ mistake: String) {
         #expect(mistakes(plugins) == ["carillon.yaml:\(mistake)"])
     }
 
     // MARK: The program
 
-    @Test func isLookedForBesideTheExecutableAndWhereItWasInstalled() {
+    @Test func pluginHostIsFoundNextToTheExecutableAndWhereInstalled() {
         #expect(
             PluginProgram.places(beside: "/usr/local/bin") == [
                 "/usr/local/bin/carillon-plugin-host", "/usr/local/libexec/carillon/carillon-plugin-host",
@@ -88,7 +88,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func firstThatCanRunIsTaken() throws {
+    @Test func firstExecutableHostIsUsed() throws {
         let plugins = try read("{ folders: [p] }")
         #expect(
             try plugins.processes(places: ["/nowhere", "/etc/passwd", "/bin/true", "/bin/false"]).program
@@ -96,7 +96,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func missingIsAMistakeThatSaysWhereItWasLookedFor() throws {
+    @Test func missingPluginHostErrorNamesTheSearchedPaths() throws {
         let plugins = try read("{ folders: [p] }")
         let found = mistakes { () throws(Diagnostics) in _ = try plugins.processes(places: ["/no/where", "/nor/here"]) }
         #expect(
@@ -113,7 +113,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func pythonIsLookedForBesideTheExecutableAndWhereItWasInstalled() {
+    @Test func pythonIsFoundNextToTheExecutableAndWhereInstalled() {
         #expect(
             PythonProgram.places(beside: "/usr/local/bin") == [
                 "/usr/local/bin/carillon-plugin-python",
@@ -123,7 +123,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func interpreterThatIsNamedHasToBeThere() throws {
+    @Test func configuredInterpreterMustExist() throws {
         let named = try read("{ folders: [p], python: /no/where }")
         #expect(
             mistakes { () throws(Diagnostics) in _ = try named.processes(places: ["/bin/true"]) } == [
@@ -136,7 +136,7 @@ import TimeTestSupport
     }
 
     /// A reload then rejects added plugins by their names.
-    @Test func isNotMissedWithoutFolders() throws {
+    @Test func pluginHostIsOptionalWithoutPluginFolders() throws {
         #expect(try read("{}").processes(places: ["/no/where"]).program == "/no/where")
     }
 
@@ -145,7 +145,7 @@ import TimeTestSupport
     @Test(arguments: [
         "deadline_seconds: 9", "limits: { memory_mib: 64 }", "sandbox: false", "program: /bin/true",
     ])
-    func changesTakeARestart(_ change: String) throws {
+    func changesRequireARestart(_ change: String) throws {
         let old = try read("{ folders: [p] }")
         #expect(try old.isExtended(by: read("{ folders: [p, q] }")))
         #expect(try !old.isExtended(by: read("{ folders: [p, q], \(change) }")))

@@ -57,7 +57,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func whatWasSavedIsThereAfterARestart() throws {
+    @Test func savedStateSurvivesARestart() throws {
         let keeper = try keeper()
         #expect(keeper.load(Self.ios).isEmpty)
         keeper.save(entry("a", "1"), of: Self.ios)
@@ -79,7 +79,7 @@ import TimeTestSupport
     }
 
     /// A plugin finds it after a restart of the router.
-    @Test(.timeLimit(.minutes(2))) func aPluginFindsIt() async throws {
+    @Test(.timeLimit(.minutes(2))) func pluginReadsItsState() async throws {
         let plugin = try Self.compiledPlugin(in: folder)
         for expected in ["0 none", "1 1", "1 2"] {
             let lines = Lines()
@@ -146,13 +146,13 @@ import TimeTestSupport
     }
 
     /// The keeper writes without a call of `flush`.
-    @Test(.timeLimit(.minutes(1))) func itIsOnDiskBeforeLong() async throws {
+    @Test(.timeLimit(.minutes(1))) func stateIsOnDiskSoon() async throws {
         let (keeper, table) = (try keeper(), try table())
         keeper.save(entry("a", "1"), of: Self.ios)
         while try table.entries(of: Self.ios.name).entries.isEmpty { await Task.yield() }
     }
 
-    @Test func onDiskItIsSealed() throws {
+    @Test func stateIsSealedOnDisk() throws {
         let keeper = try keeper()
         keeper.save(entry(Self.key, Self.secret), of: Self.ios)
         keeper.flush()
@@ -166,7 +166,7 @@ import TimeTestSupport
         #expect(length > Self.secret.utf8.count)
     }
 
-    @Test func anotherIdentityGetsNothing() throws {
+    @Test func anotherIdentityCannotReadState() throws {
         let keeper = try keeper()
         keeper.save(entry("a", "1"), of: Self.ios)
         keeper.flush()
@@ -177,7 +177,7 @@ import TimeTestSupport
     }
 
     /// Values of unused owners are kept for 30 days.
-    @Test func whatNobodyUsesIsForgotten() throws {
+    @Test func stateOfUnusedPluginsIsForgotten() throws {
         let table = try table()
         let all = [Self.ios.name, Self.mutes.name]
         try table.write(all.map { .init(owner: $0, entry: entry("a", "1")) }, now: clock.now())
@@ -191,7 +191,7 @@ import TimeTestSupport
     }
 
     /// Many instances and one keeper: the last value of each is kept, even with concurrent writers.
-    @Test func manyWritersLoseNothing() async throws {
+    @Test func concurrentWritersLoseNoState() async throws {
         let keeper = try keeper()
         await withTaskGroup { group in
             for app in 0..<4 {

@@ -18,14 +18,14 @@ struct PublicURLTests {
             .read(text).api
     }
 
-    @Test func withoutItNothingIsReached() throws {
+    @Test func pluginsAreUnreachableWithoutAPublicURL() throws {
         #expect(try api("")?.console.inbound == nil)
     }
 
     @Test(arguments: [
         ("https://push.example.com", "https://push.example.com"), ("http://a:8080/x/", "http://a:8080/x"),
     ])
-    func itIsTheBeginningOfEachInstancesURL(_ written: String, _ read: String) throws {
+    func instanceURLsStartWithThePublicURL(_ written: String, _ read: String) throws {
         let inbound = try #require(try api(", public_url: \"\(written)\"")?.console.inbound)
         #expect(inbound.publicURL == read)
         // Default: only this machine is a trusted proxy.
@@ -35,7 +35,7 @@ struct PublicURLTests {
         )
     }
 
-    @Test func proxiesCanBeNamed() throws {
+    @Test func trustedProxiesAreRead() throws {
         let inbound = try api(", public_url: \"https://a\", trusted_proxies: 10.1.2.0/24")?.console.inbound
         #expect(inbound?.isTrustedProxy("10.1.2.3") == true && inbound?.isTrustedProxy("127.0.0.1") == false)
     }
@@ -43,7 +43,7 @@ struct PublicURLTests {
     @Test(arguments: [
         "push.example.com", "https://", "wss://a", "https://a?b", "https://a#b", "https://a b", "https://ä",
     ])
-    func refusesWhatIsNone(_ written: String) throws {
+    func invalidPublicURLIsRefused(_ written: String) throws {
         let mistakes = #expect(throws: Diagnostics.self) { try api(", public_url: \"\(written)\"") }
         #expect(mistakes.map { "\($0)" }?.contains("expected the public URL of the API") == true)
     }

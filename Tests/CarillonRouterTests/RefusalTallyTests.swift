@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import CarillonRouter
 
 @Suite struct RefusalTallyTests {
-    @Test func aReasonIsToldAtOnceAndThenOnceAMinute() {
+    @Test func refusalReasonIsLoggedImmediatelyAndThenOnceAMinute() {
         var tally = RejectTally()
         var told: [[PipelineStep: Int]] = []
         for second in 0...125 {
@@ -26,7 +26,7 @@ import TimeTestSupport
         #expect(tally.add([:], now: 200_000).isEmpty)
     }
 
-    @Test func aClockThatJumpsBackSilencesNothing() {
+    @Test func clockThatJumpsBackSuppressesNoReport() {
         var tally = RejectTally()
         _ = tally.add([.forged: 1], now: 1_000_000)
         #expect(tally.add([.forged: 1], now: 10) == [.forged: 1])

@@ -27,7 +27,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func aFewOfASortAreToldInFullAndTheRestOnceAMinute() {
+    @Test func fewReportsPerKindAreLoggedAndTheRestSummarizedPerMinute() {
         var tally = ReportTally()
         var inFull = 0
         var gathered: [Int] = []
@@ -46,21 +46,21 @@ import TimeTestSupport
         #expect(isToldAgain)
     }
 
-    @Test func sortsDoNotHideEachOther() {
+    @Test func reportKindsAreLimitedSeparately() {
         var tally = ReportTally()
         for _ in 0..<100 { _ = tally.add(report(), now: 0) }
         let others = [report(status: 404), report(1, .retry), report(reason: "forbidden")].map { tally.add($0, now: 1) }
         #expect(others == [true, true, true])
     }
 
-    @Test func wordsWithoutEndAreOneSort() {
+    @Test func excessReasonsAreOneKind() {
         var tally = ReportTally()
         var inFull = 0
         for number in 0..<10_000 { inFull += tally.add(report(reason: "word-\(number)"), now: 0) ? 1 : 0 }
         #expect(inFull == 505)
     }
 
-    @Test func aClockThatJumpsBackSilencesNothing() {
+    @Test func clockThatJumpsBackSuppressesNoReport() {
         var tally = ReportTally()
         for _ in 0..<10 { _ = tally.add(report(), now: 1_000_000) }
         #expect(tally.takeDue(now: 10).values.first == 5)

@@ -56,7 +56,7 @@ import TimeTestSupport
         #expect(try await startedPort() > 0)
     }
 
-    @Test func withoutATraceNothingIsLeftOfAnEarlierOne() async throws {
+    @Test func disabledTraceErasesAnEarlierOne() async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let store = TraceStore(path: configuration.tracePath, now: { 0 }, logger: logger)
         store.trace([TraceStep(step: .own, event: EventID(Bytes32(words: (1, 2, 3, 4))))], at: 0)

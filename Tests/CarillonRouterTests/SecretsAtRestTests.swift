@@ -57,7 +57,7 @@ import Testing
         ]
     }
 
-    @Test func noFileTellsTokensKeysEndpointsOrMessages() async throws {
+    @Test func filesRevealNoTokensKeysEndpointsOrMessages() async throws {
         let identity = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
         let now = Timestamp.now()
         let keys = ##"{"p256dh":"\##(Base64URL.encode(Self.p256dh))","auth":"\##(Base64URL.encode(Self.auth))"}"##

@@ -5,7 +5,7 @@ import TimeTestSupport
 @testable import CarillonRouter
 
 @Suite struct StopBudgetTests {
-    @Test func stepsTogetherTakeNoMoreThanThereIs() {
+    @Test func stepsTogetherStayWithinTheBudget() {
         let clock = ManualClock(1_000)
         let budget = StopBudget(.seconds(10), now: clock.now)
         #expect(budget.part(30) == .seconds(3))
@@ -18,7 +18,7 @@ import TimeTestSupport
         #expect(budget.part(15) == .zero)
     }
 
-    @Test func aClockThatJumpsBackGivesNoMore() {
+    @Test func clockThatJumpsBackDoesNotExtendTheBudget() {
         let clock = ManualClock(50_000)
         let budget = StopBudget(.seconds(10), now: clock.now)
         clock.advance(by: .seconds(-50))

@@ -41,7 +41,7 @@ import Testing
         #expect(times([Filter(), Filter(kinds: [.pushRegistration])]) == [30, 20, 10])
     }
 
-    @Test func nothingMatchesNothing() {
+    @Test func emptyFilterListMatchesNoEvents() {
         #expect(times([]).isEmpty)
         #expect(times([Filter(kinds: [])]).isEmpty)
     }

@@ -73,7 +73,7 @@ struct JudgeTests {
     ]
 
     @Test(arguments: flaws.indices)
-    func eachFlawIsFound(_ index: Int) {
+    func everyFlawIsFound(_ index: Int) {
         let (name, proof, spoil) = Self.flaws[index]
         var record = FlawlessRecord.make()
         spoil(&record)
@@ -96,7 +96,7 @@ struct JudgeTests {
         #expect(verdict.repeats.map(\.isCertain) == [false])
     }
 
-    @Test func whatWasProvablyNotProcessedIsNoRepeat() {
+    @Test func unprocessedAttemptIsNotADuplicate() {
         var record = FlawlessRecord.make()
         record.reopenLast()
         record.attempt(Self.last, ending: .answered(status: 200), as: Self.done)

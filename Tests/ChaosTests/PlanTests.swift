@@ -45,7 +45,7 @@ struct PlanTests {
         #expect(Set(population.deliveries.map(\.id)).count == 103)
     }
 
-    @Test func nobodyDiesOnACalmDay() {
+    @Test func devicesSurviveACalmDay() {
         let population = Population(ChaosPlan(seed: 5, deliveries: 400, weather: .calm), now: 0)
         #expect(population.devices.allSatisfy { $0.requestsBeforeDeath == nil })
     }

@@ -13,7 +13,7 @@ import Testing
 
     private func bytes(_ name: String) throws -> [UInt8] { try Vectors.bytes("X509/\(name)") }
 
-    @Test func readsWhatACertificateSays() throws {
+    @Test func certificateFieldsAreRead() throws {
         let file = try text("universal.pem")
         let identity = try ClientIdentity(certificates: file, key: file)
         let certificate = identity.certificate
@@ -26,7 +26,7 @@ import Testing
         #expect(try identity.keyPEM == text("universal.key"))
     }
 
-    @Test func whatACertificateDoesNotSayIsNotThere() throws {
+    @Test func missingCertificateFieldsAreEmpty() throws {
         let single = try ClientIdentity(certificates: text("single.crt"), key: text("single.key")).certificate
         #expect(single.userIDs == ["com.example.app"])
         #expect(single.strings(inExtension: Self.topicList) == [])
@@ -68,14 +68,14 @@ import Testing
         #expect(try identity.certificatesPEM == text("universal.crt") + text("other.crt"))
     }
 
-    @Test func refusesAKeyOfAnother() throws {
+    @Test func keyOfAnotherCertificateIsRefused() throws {
         let (certificates, key) = try (text("universal.crt"), text("other.key"))
         #expect(throws: CipherError.keyOfAnotherCertificate) {
             try ClientIdentity(certificates: certificates, key: key)
         }
     }
 
-    @Test func refusesWhatIsNoCertificateOrKey() throws {
+    @Test func invalidCertificateOrKeyIsRefused() throws {
         let (certificate, key) = try (text("universal.crt"), text("universal.key"))
         for text in ["", "\0", key, String(certificate.dropLast(60))] {
             #expect(throws: CipherError.unreadableCertificate) { try ClientIdentity(certificates: text, key: key) }
@@ -90,7 +90,7 @@ import Testing
         #expect(throws: CipherError.wrongPassphrase) { try ClientIdentity(pkcs12: bytes, passphrase: passphrase) }
     }
 
-    @Test func refusesWhatIsNoPKCS12() throws {
+    @Test func invalidPKCS12IsRefused() throws {
         let whole = try bytes("universal.p12")
         for bytes in [[], [0], Array(whole.dropLast()), Array(whole.prefix(40)), Array("text".utf8)] {
             #expect(throws: CipherError.unreadablePKCS12) { try ClientIdentity(pkcs12: bytes, passphrase: "secret") }
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func showsNothingOfTheKey() throws {
+    @Test func keyIsHiddenInDescriptions() throws {
         let file = try text("universal.pem")
         let identity = try ClientIdentity(certificates: file, key: file)
         #expect("\(identity)" == "ClientIdentity(concealed)")

@@ -72,7 +72,7 @@ import Testing
     }
 
     /// The code of an empty message under an empty key, computed by Python's hmac.
-    @Test func authenticatesNothingUnderAnEmptyKey() {
+    @Test func emptyMessageIsAuthenticatedUnderAnEmptyKey() {
         let code = HMACSHA256.authenticationCode(for: [], key: [])
         #expect(Hex.encode(code) == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
     }
@@ -95,7 +95,7 @@ import Testing
         #expect(Hex.encode(output) == expected)
     }
 
-    @Test func derivesNoMoreThan255Blocks() throws {
+    @Test func hkdfDerivesAtMost255Blocks() throws {
         #expect(try HKDFSHA256.expand(pseudoRandomKey: [1], info: [], length: 8160).count == 8160)
         #expect(throws: CipherError.wrongLength(of: "HKDF output", expected: "0 to 8160", actual: 8161)) {
             try HKDFSHA256.expand(pseudoRandomKey: [1], info: [], length: 8161)

@@ -20,12 +20,12 @@ import Testing
             (0o600, 1_001, .foreign(owner: 1_001)), (0o400, 1_001, .foreign(owner: 1_001)),
         ] as [(mode_t, uid_t, FileExposure?)]
     )
-    func aSecretIsForUsAndRoot(mode: mode_t, owner: uid_t, expected: FileExposure?) {
+    func secretMayBelongToUsOrRoot(mode: mode_t, owner: uid_t, expected: FileExposure?) {
         #expect(exposure(mode, owner: owner, user: 1_000) == expected)
     }
 
     /// Root needs no group to read its own files.
-    @Test func rootsOwnSecretIsForRootAlone() {
+    @Test func rootsSecretMustBePrivateToRoot() {
         #expect(exposure(0o600, owner: 0, user: 0) == nil)
         #expect(exposure(0o640, owner: 0, user: 0) == .readable)
     }
@@ -35,14 +35,14 @@ import Testing
         arguments: [(0o600, nil), (0o400, nil), (0o640, .readable), (0o604, .readable), (0o620, .writable)]
             as [(mode_t, FileExposure?)]
     )
-    func rootGoesByTheModeOfOthersSecrets(mode: mode_t, expected: FileExposure?) {
+    func rootChecksTheModeOfOthersSecrets(mode: mode_t, expected: FileExposure?) {
         #expect(exposure(mode, owner: 61_234, user: 0) == expected)
         #expect(
             exposure(mode, owner: 61_234, user: 0)?.remedy(for: "key", user: 0) == expected.map { _ in "chmod 600 key" }
         )
     }
 
-    @Test func whoeverMendsTheOwnerNeedsNoShellOfOurs() {
+    @Test func ownershipFixNeedsOnlyStandardCommands() {
         let remedy = FileExposure.foreign(owner: 1_001).remedy(for: "key", user: 1_000)
         #expect(remedy == "chown 1000 key && chmod 600 key")
     }

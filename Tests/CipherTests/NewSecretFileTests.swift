@@ -13,7 +13,7 @@ struct NewSecretFileTests {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
-    @Test func aNewFileIsWholeAndItsOwnersAlone() throws {
+    @Test func newFileIsCompleteAndPrivateToItsOwner() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         #expect(NewSecretFile.create(path, Array("secret\n".utf8)) == 0)
         #expect(FileManager.default.contents(atPath: path) == Data("secret\n".utf8))
@@ -22,7 +22,7 @@ struct NewSecretFileTests {
         #expect(try files == ["key"])
     }
 
-    @Test func aFileThatIsThereStays() throws {
+    @Test func existingFileIsKept() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         try Data("first".utf8).write(to: URL(fileURLWithPath: path))
         #expect(NewSecretFile.create(path, Array("second".utf8)) == EEXIST)
@@ -30,14 +30,14 @@ struct NewSecretFileTests {
         #expect(try files == ["key"])
     }
 
-    @Test func whatAKilledProcessLeftIsInNobodysWay() throws {
+    @Test func leftoverOfAKilledProcessIsReplaced() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         try Data().write(to: URL(fileURLWithPath: path + "-new"))
         #expect(NewSecretFile.create(path, Array("secret".utf8)) == 0)
         #expect(try files == ["key"])
     }
 
-    @Test func aFolderThatIsNotThereIsToldByItsNumber() {
+    @Test func missingFolderIsReportedByErrno() {
         #expect(NewSecretFile.create(path + "/nowhere/key", [1]) == ENOENT)
         try? FileManager.default.removeItem(at: folder)
     }

@@ -102,7 +102,7 @@ import Testing
         #expect(throws: CipherError.notP256) { try P256PublicKey(pem: text) }
     }
 
-    @Test func refusesWhatIsNoPEMAndWhatNeedsAPassphrase() throws {
+    @Test func invalidPEMAndEncryptedKeysAreRefused() throws {
         let expected = CipherError.unreadablePEM(expected: "a PRIVATE KEY (PKCS#8) or EC PRIVATE KEY block")
         let whole = try Vectors.text("PEM/pkcs8.p8")
         let texts = [
@@ -154,7 +154,7 @@ import Testing
         #expect(again.publicKey.x963Representation == key.publicKey.x963Representation)
     }
 
-    @Test func oneKeyServesSeveralTasksAtOnce() async throws {
+    @Test func oneKeyServesConcurrentTasks() async throws {
         let key = P256PrivateKey()
         let peer = P256PrivateKey()
         let secret = try peer.sharedSecret(with: key.publicKey)

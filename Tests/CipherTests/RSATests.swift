@@ -59,7 +59,7 @@ import Testing
         #expect(throws: CipherError.shortRSAKey(bitCount: 2047)) { try RSAPublicKey(pem: half) }
     }
 
-    @Test func refusesWhatIsNoPEMAndWhatNeedsAPassphrase() throws {
+    @Test func invalidPEMAndEncryptedKeysAreRefused() throws {
         let expected = CipherError.unreadablePEM(expected: "a PRIVATE KEY (PKCS#8) or RSA PRIVATE KEY block")
         let whole = try Vectors.text("PEM/rsa-rfc7515.pem")
         let texts = [
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func showsNothingOfAKey() throws {
+    @Test func keyIsHiddenInDescriptions() throws {
         let key = RSAPrivateKey()
         #expect("\(key)" == "RSAPrivateKey(concealed)")
         #expect(key.pemRepresentation.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))

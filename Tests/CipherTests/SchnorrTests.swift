@@ -52,7 +52,7 @@ import Testing
 
     /// With a capacity of one, each key evicts the last one.
     @Test(arguments: [1, 2, 1024])
-    func rememberedKeysChangeNoVerdict(count: Int) throws {
+    func cachedKeysChangeNoVerdict(count: Int) throws {
         let keys = ParsedKeys(count: count)
         let rows = try Row.all()
         for row in rows + rows.reversed() + rows.flatMap({ [$0, $0] }) {
@@ -84,7 +84,7 @@ import Testing
         #expect(!Schnorr.isValid(signature: row.signature, message: row.message, publicKey: row.publicKey + [0]))
     }
 
-    @Test func refusesWhatIsNoSecretKey() throws {
+    @Test func invalidSecretKeyIsRefused() throws {
         let order = try #require(Hex.decode("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141"))
         #expect(throws: CipherError.invalidSecretKey) { try SecretKey(bytes: order) }
         #expect(throws: CipherError.invalidSecretKey) { try SecretKey(bytes: [UInt8](repeating: 0, count: 32)) }
@@ -119,7 +119,7 @@ import Testing
         #expect(try SecretKey(bytes: one).sharedX(withXOnly: other.publicKeyBytes) == other.publicKeyBytes)
     }
 
-    @Test func sharesNothingWithWhatIsNoPoint() throws {
+    @Test func invalidPointGivesNoSharedSecret() throws {
         let key = try SecretKey(random: SecureRandom.bytes)
         #expect(throws: CipherError.notOnCurve) { try key.sharedX(withXOnly: [UInt8](repeating: 0xff, count: 32)) }
         #expect(throws: CipherError.notOnCurve) { try key.sharedX(withXOnly: [UInt8](repeating: 0, count: 32)) }

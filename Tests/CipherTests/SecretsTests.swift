@@ -31,7 +31,7 @@ import Testing
         ]
     }
 
-    @Test func aSecretKeyShowsNothingOfItself() throws {
+    @Test func secretKeyIsHiddenInDescriptions() throws {
         let bytes = (1...32).map { UInt8($0 + 100) }
         for text in Self.everyPrintedForm(of: try SecretKey(bytes: bytes)) {
             #expect(text.contains("SecretKey(concealed)"))
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func aP256KeyShowsNothingOfItself() throws {
+    @Test func p256KeyIsHiddenInDescriptions() throws {
         let bytes = (1...32).map { UInt8($0 + 100) }
         for text in Self.everyPrintedForm(of: try P256PrivateKey(rawRepresentation: bytes)) {
             #expect(text.contains("P256PrivateKey(concealed)"))
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func errorsSayWhatWasExpected() {
+    @Test func errorsNameTheExpectedValue() {
         let length = CipherError.wrongLength(of: "secret key", expected: "32", actual: 3)
         #expect("\(length)" == "secret key must be 32 bytes, not 3")
         #expect("\(CipherError.notP256)".contains("P-256"))

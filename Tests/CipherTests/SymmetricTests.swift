@@ -70,7 +70,7 @@ import Testing
         #expect(try AESGCM.open(sealed, key: key, nonce: nonce, authenticating: additional) == plaintext)
     }
 
-    @Test func opensNothingThatWasChanged() throws {
+    @Test func changedCiphertextIsRefused() throws {
         let key = [UInt8](repeating: 7, count: 16)
         let nonce = [UInt8](repeating: 9, count: 12)
         let sealed = try AESGCM.seal(Array("hello".utf8), key: key, nonce: nonce, authenticating: [1])

@@ -91,7 +91,7 @@ private struct Other: Peers {
         await #expect(throws: refusal) { try await operations.drain("b", undo: false) }
     }
 
-    @Test func whatCannotBeDoneIsSaid() async throws {
+    @Test func impossibleOperationIsReported() async throws {
         let control = Control([Self.cluster(["a", "b"])])
         let both = Self.operations(control)
         let names = ["member": "c", "members": "a, b"]
@@ -119,7 +119,7 @@ private struct Other: Peers {
         await #expect(throws: left) { try await Self.operations(Control([])).move(0, to: nil) }
     }
 
-    @Test func membersThatDifferAreSaidToDiffer() {
+    @Test func differingMembersAreReported() {
         var status = Self.cluster(["a", "b"])
         #expect(!MemberList(status).hasDifferences)
         status.members[1].hasSameConfiguration = false

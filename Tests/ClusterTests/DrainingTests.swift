@@ -58,7 +58,7 @@ struct DrainingTests {
         carry(a.drain(isOn, now: now), of: true, now)
     }
 
-    @Test mutating func aDrainedMemberHandsOverAtOnceAndTakesNone() {
+    @Test mutating func drainedMemberHandsOverImmediatelyAndAcquiresNone() {
         #expect(!a.heldPartitions.isEmpty && !b.heldPartitions.isEmpty)
         drain(true, at: 6_050)
         #expect(a.heldPartitions.isEmpty)
@@ -69,7 +69,7 @@ struct DrainingTests {
         #expect(b.members.living(at: 15_000).map(\.isDrained) == [true, false])
     }
 
-    @Test mutating func itTakesItsShareAgain() {
+    @Test mutating func undrainedMemberTakesItsShareAgain() {
         let share = a.heldPartitions
         drain(true, at: 6_050)
         run(from: 6_100, to: 9_000)
@@ -78,7 +78,7 @@ struct DrainingTests {
         #expect(a.heldPartitions == share && b.heldPartitions.count == Self.partitions - share.count)
     }
 
-    @Test mutating func theLastOneServesAlthoughItIsDrained() {
+    @Test mutating func lastMemberServesEvenIfDrained() {
         drain(true, at: 6_050)
         run(from: 6_100, to: 9_000)
         // Member b is killed.
@@ -90,7 +90,7 @@ struct DrainingTests {
         #expect(a.members.missing(at: 16_000).map(\.name) == [.known("b")])
     }
 
-    @Test mutating func aPartitionStaysWhereAnOperatorWantsIt() throws {
+    @Test mutating func movedPartitionStaysWithItsMember() throws {
         let partition = try #require(a.heldPartitions.first)
         a.observed(move: partition, to: .known("b"))
         b.observed(move: partition, to: .known("b"))
@@ -105,7 +105,7 @@ struct DrainingTests {
         #expect(a.heldPartitions.contains(partition) && !b.heldPartitions.contains(partition))
     }
 
-    @Test mutating func aMoveToAMemberThatIsAwayDoesNotCount() throws {
+    @Test mutating func moveToAMissingMemberIsIgnored() throws {
         let partition = try #require(a.heldPartitions.first)
         a.observed(move: partition, to: .known("c"))
         b.observed(move: partition, to: .known("c"))
@@ -113,7 +113,7 @@ struct DrainingTests {
         #expect(a.heldPartitions.contains(partition))
     }
 
-    @Test mutating func whoLeavesInOrderIsNotMissed() {
+    @Test mutating func memberThatLeavesIsNotMissing() {
         let now = Deadline(milliseconds: 6_050)
         carry(b.leave(now: now), of: false, now)
         for milliseconds in stride(from: Int64(6_100), through: 12_000, by: 100) {

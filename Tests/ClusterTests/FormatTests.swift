@@ -66,14 +66,14 @@ struct FormatTests {
         #expect(try LogRecord(record.bytes) == record)
     }
 
-    @Test func everyFieldComesBack() throws {
+    @Test func everyFieldRoundTrips() throws {
         let record = LogRecord(identity, .transactions([.full, LogTransaction(), .sample(3)], firstDelivery: 1))
         #expect(try LogRecord(record.bytes) == record)
         // A change of the format requires a new version.
         #expect(Hex.encode(SHA256.hash(record.bytes)).prefix(16) == "3657523cb058315e")
     }
 
-    @Test func aSnapshotComesBack() throws {
+    @Test func snapshotRoundTrips() throws {
         var state = PartitionState()
         try state.apply(beginningOfAll())
         let identity = LogRecord.Identity(epoch: 1, author: 9, index: 1)
@@ -83,7 +83,7 @@ struct FormatTests {
         #expect(Hex.encode(SHA256.hash(state.snapshot())).prefix(16) == "baa39c3f3bf5af89")
     }
 
-    @Test func marksOfRelaysComeBack() throws {
+    @Test func relayMarksRoundTrip() throws {
         var state = PartitionState()
         try state.apply(beginningOfAll())
         let marks = [
@@ -101,7 +101,7 @@ struct FormatTests {
         #expect(try PartitionState(snapshot: snapshot) == state)
     }
 
-    @Test func aCrowdsNotificationIsThereOnce() throws {
+    @Test func sharedNotificationIsStoredOnce() throws {
         let crowd = LogTransaction.crowd(1...40)
         var mixed = crowd
         mixed.letters = ["d3"]
@@ -122,7 +122,7 @@ struct FormatTests {
     }
 
     /// A number without a notification is rejected.
-    @Test func aSharedNotificationHasToBeThere() throws {
+    @Test func missingSharedNotificationIsRefused() throws {
         let bytes = LogRecord(identity, .transactions([.crowd(1...2)], firstDelivery: 1)).bytes
         // The last delivery ends with an empty notification and its number; no cause and six empty lists follow.
         let place = bytes.count - 1 - 6 - 1 - 1
@@ -155,7 +155,7 @@ struct FormatTests {
 
     // MARK: Hostile bytes
 
-    @Test func nothingShorterIsWhole() throws {
+    @Test func truncatedRecordIsRefused() throws {
         let record = LogRecord(identity, .transactions([.full], firstDelivery: 1)).bytes
         for length in 0..<record.count {
             #expect(throws: BlobError.self) { try LogRecord(Array(record.prefix(length))) }
@@ -180,7 +180,7 @@ struct FormatTests {
     }
 
     /// The reader checks a count against the available bytes before it allocates memory.
-    @Test func countsAreNotBelieved() throws {
+    @Test func untrustedCountsAreChecked() throws {
         let head = Array(LogRecord(identity, .transactions([], firstDelivery: 1)).bytes.dropLast(2))
         let endless: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
         #expect(throws: BlobError.truncated(offset: head.count)) { try LogRecord(head + endless) }

@@ -10,7 +10,7 @@ struct HandOverTests {
         actions.compactMap { if case .send(let batch) = $0 { batch } else { nil } }
     }
 
-    @Test func whatComesMeanwhileIsTheNextBatch() {
+    @Test func itemsDuringASendFormTheNextBatch() {
         var queue = HandOverQueue(sender: 7)
         let first = Self.sent(queue.add([1], token: 1))
         #expect(first.map(\.items) == [[[1]]] && first[0].id == HandOverBatch.ID(sender: 7, number: 1))
@@ -33,7 +33,7 @@ struct HandOverTests {
     }
 
     /// A queue whose former owner does not respond asks the new owner immediately.
-    @Test func aNewOwnerIsAskedAtOnce() {
+    @Test func newOwnerIsAskedImmediately() {
         var queue = HandOverQueue(sender: 7)
         let batch = Self.sent(queue.add([1], token: 1))[0]
         #expect(queue.ownerChanged(now: 10) == [.send(batch)])
@@ -70,7 +70,7 @@ struct HandOverTests {
         #expect(receiver.receive(two, reply: "d") && receiver.refused(two) == ["d"])
     }
 
-    @Test func withoutALeaseOnlyWhatWasAppendedIsKept() {
+    @Test func onlyAppendedEventsAreKeptWithoutALease() {
         var receiver = HandOverReceiver<String>()
         let (one, two) = (HandOverBatch.ID(sender: 1, number: 1), HandOverBatch.ID(sender: 1, number: 2))
         // It had no result here, but another owner may have the deliveries that it withdraws.

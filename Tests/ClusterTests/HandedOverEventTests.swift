@@ -44,7 +44,7 @@ import Testing
         #expect(unreadable.map { _ in true } == nil)
     }
 
-    @Test func whatIsCutOffIsNoEvent() throws {
+    @Test func truncatedEventIsRefused() throws {
         let order = NotificationOrder(.template("news"), request: [1, 2, 3])
         let bytes = HandedOverEvent(from: .api(order), registry: 1, json: []).bytes
         for count in 0...bytes.count { #expect(HandedOverEvent(Array(bytes.prefix(count))) == nil) }
@@ -58,7 +58,7 @@ import Testing
 
 /// Counts of requested notifications on their way back from the owners of partitions.
 struct HandedOverCountsTests {
-    @Test func countsAreReadAsTheyWereWritten() {
+    @Test func countsRoundTrip() {
         var counts = NotificationOrder.Counts()
         (counts.devices, counts.queued, counts.held) = (3, 1, 2)
         #expect(NotificationOrder.Counts(bytes: counts.bytes) == counts)
@@ -69,7 +69,7 @@ struct HandedOverCountsTests {
         }
     }
 
-    @Test func notesOfAllAreHandedBackOnce() {
+    @Test func notesOfAllOwnersAreReturnedOnce() {
         let ended = Mutex<[HandOverNotes?]>([])
         let join = HandOverJoin(2) { notes in ended.withLock { $0.append(notes) } }
         join.end([0: [1]])

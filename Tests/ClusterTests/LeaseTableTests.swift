@@ -36,7 +36,7 @@ struct LeaseTableTests {
         #expect(tick(2_000).contains(.acquired(partition: 0)))
     }
 
-    @Test mutating func aFreePartitionIsTakenAfterALookAround() {
+    @Test mutating func freePartitionIsAcquiredAfterADelay() {
         #expect(Self.writes(tick(0)).isEmpty)
         #expect(Self.writes(tick(1_900)).isEmpty)
         let actions = tick(2_000)
@@ -68,7 +68,7 @@ struct LeaseTableTests {
         #expect(table.lastValidity == .distantFuture)
     }
 
-    @Test mutating func withoutAnAnswerThePartitionIsGivenUp() {
+    @Test mutating func unrenewedLeaseReleasesThePartition() {
         take()
         let renewal = Self.writes(table.tick(now: 3_000))[0]
         #expect(table.wrote(partition: 0, renewal.record, .unknown, now: 3_900) == [.read(partition: 0)])
@@ -99,7 +99,7 @@ struct LeaseTableTests {
         #expect(Self.writes(table.tick(now: 4_000)).map(\.over) == [revision + 1])
     }
 
-    @Test mutating func anothersLeaseIsTakenOnlyOnceItStoodStill() {
+    @Test mutating func othersLeaseIsTakenOnlyOnceItExpired() {
         let lease = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
         // The member lives at first, and then dies.
         for second in 0..<4 {
@@ -114,7 +114,7 @@ struct LeaseTableTests {
         #expect(Self.writes(table.tick(now: 6_000)).map(\.over) == [53])
     }
 
-    @Test mutating func aFreeLeaseIsTakenAtOnce() {
+    @Test mutating func freeLeaseIsAcquiredImmediately() {
         var lease = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
         _ = table.observed(partition: 0, lease, revision: 50, now: 2_500)
         #expect(Self.writes(table.tick(now: 2_500)).isEmpty)
@@ -123,7 +123,7 @@ struct LeaseTableTests {
         #expect(Self.writes(table.tick(now: 2_600)).map(\.over) == [51])
     }
 
-    @Test mutating func whoeverLosesTheRaceDoesNothing() {
+    @Test mutating func loserOfARaceDoesNotHoldTheLease() {
         _ = table.tick(now: 0)
         let attempt = Self.writes(table.tick(now: 2_000))[0].record
         #expect(table.wrote(partition: 0, attempt, .conflict, now: 2_010) == [.read(partition: 0)])
@@ -132,7 +132,7 @@ struct LeaseTableTests {
         #expect(!table.heldPartitions.contains(0) && Self.writes(table.tick(now: 3_100)).isEmpty)
     }
 
-    @Test mutating func whatAnotherTookIsLost() {
+    @Test mutating func leaseTakenByAnotherIsLost() {
         take()
         let other = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
         #expect(table.observed(partition: 0, other, revision: 999, now: 2_500) == [.lost(partition: 0)])
@@ -140,7 +140,7 @@ struct LeaseTableTests {
     }
 
     /// A process may be restarted under the name of another that still runs, so the name does not prove a lease.
-    @Test mutating func aNamesakeIsAnotherMember() {
+    @Test mutating func restartedMemberOfTheSameNameIsAnother() {
         let former = LeaseRecord(holder: a.name, incarnation: 7, isFree: false, beat: 3)
         _ = table.observed(partition: 0, former, revision: 50, now: 2_000)
         #expect(Self.writes(table.tick(now: 2_000)).isEmpty)
@@ -166,7 +166,7 @@ struct LeaseTableTests {
     }
 
     /// The share of a new member moves partition by partition, and only while the set of members is stable.
-    @Test func aPartitionMovesToWhoeverRanksFirst() {
+    @Test func partitionMovesToTheHighestRankingMember() {
         var table = LeaseTable(a, partitions: 32)
         table.becameCurrent(now: 0)
         var (revision, draining): (UInt64, [[Int]]) = (100, [])
@@ -222,7 +222,7 @@ struct LeaseTableTests {
     }
 
     /// While the servers elect a leader, no member can renew a lease, but all members count as living.
-    @Test func membersOutliveASilentBucket() throws {
+    @Test func membersSurviveASilentBucket() throws {
         let c = MemberRecord(name: .known("c"), incarnation: 3)
         var table = LeaseTable(a, partitions: 8)
         var revision: UInt64 = 100
@@ -269,7 +269,7 @@ struct LeaseTableTests {
         #expect(tick(11_800) == share([a.name, b.name]).subtracting(share([a.name, b.name, c.name])))
     }
 
-    @Test mutating func whatAnotherDeclinesIsTaken() throws {
+    @Test mutating func partitionDeclinedByAnotherIsAcquired() throws {
         let other = try #require(
             (0..<50).lazy.map { MemberName.known("b\($0)") }.first {
                 Placement.owner(of: 0, among: [$0, a.name]) == $0

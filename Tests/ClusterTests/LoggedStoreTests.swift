@@ -84,7 +84,7 @@ struct LoggedStoreTests {
         }
     }
 
-    @Test func whatWaitsHereWaitsInTheLog() throws {
+    @Test func queuedDeliveriesAreInTheLog() throws {
         let log = try InstantLog()
         let store = try log.store()
         var handedOver: [StoredDelivery] = []
@@ -109,7 +109,7 @@ struct LoggedStoreTests {
         #expect(log.state.waiting.values.map(\.delivery.id) == ["d4"])
     }
 
-    @Test func pacesAndHeldGroupsComeOver() throws {
+    @Test func pacesAndHeldGroupsAreTransferred() throws {
         let log = try InstantLog()
         let full = LogTransaction.full
         try log.store().insert(full.deliveries, causes: full.causes, pace: full.pace) { _ in }
@@ -133,7 +133,7 @@ struct LoggedStoreTests {
         #expect(authors == [SIMD4(1, 2, 3, .max)])
     }
 
-    @Test func nothingIsKeptThatTheLogRefuses() throws {
+    @Test func deliveriesRefusedByTheLogAreNotStored() throws {
         let log = try InstantLog()
         let store = try log.store()
         log.refuse(.notOpen)
@@ -144,7 +144,7 @@ struct LoggedStoreTests {
         #expect(!isHandedOver && store.outbox.count == 0 && log.records == 0)
     }
 
-    @Test func whatIsTooLongForARecordGoesInSeveral() throws {
+    @Test func transactionTooLongForARecordIsSplit() throws {
         let log = try InstantLog()
         let store = try log.store()
         let deliveries = (1...20_000).map { Delivery.sample($0, device: Int64($0)) }
@@ -204,7 +204,7 @@ struct LoggedStoreTests {
         return try store.reader.entries(selection, limit: 1_000)
     }
 
-    @Test func whatFailedForGoodIsFoundByTheNextOwnerAndSentAgain() throws {
+    @Test func deadLettersAreFoundAndRequeuedByTheNextOwner() throws {
         let log = try InstantLog()
         let first = try log.store()
         var stored: [StoredDelivery] = []
@@ -277,7 +277,7 @@ struct LoggedStoreTests {
         #expect(store.outbox.deadLetterCount == 1 && store.outbox.count == 0)
     }
 
-    @Test func aClosedStoreLetsNobodyWait() async throws {
+    @Test func closedStoreReleasesItsWaiters() async throws {
         // A log that never acknowledges.
         let store = try LoggedStore(PartitionState(), limit: 10) { _ throws(PartitionLogError) in 1 }
         let ended = Task.detached { () -> Bool in

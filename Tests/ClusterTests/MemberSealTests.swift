@@ -4,7 +4,7 @@ import Testing
 @testable import Cluster
 
 struct MemberSealTests {
-    @Test func onlyWhoHasTheSecretIsHeard() {
+    @Test func onlyMembersWithTheSecretAreAccepted() {
         let passed = Atomic<Int>(0)
         let seal = MemberSeal(secret: [1, 2, 3]) { passed.add(1, ordering: .relaxed) }
         let sealed = seal.seal([7, 8], for: "c.log.1")

@@ -107,7 +107,7 @@ struct OtherFormatTests {
         }
     }
 
-    @Test func aMemberLeavesWhatItCannotReadToOthers() throws {
+    @Test func memberLeavesUnreadableLogsToOthers() throws {
         // The partition would belong to the older one if it could read it.
         let older = try #require(
             (0..<50).lazy.map { "old\($0)" }

@@ -45,7 +45,7 @@ struct PartitionLogTests {
         return run(&log, actions)
     }
 
-    @Test func whatIsCommittedIsThereForTheNext() throws {
+    @Test func committedTransactionIsReadByTheNextOwner() throws {
         var first = opened(1)
         let said = try commit(.sample(1, 2), to: &first)
         let deliveries = LogTransaction.sample(1, 2).deliveries
@@ -57,7 +57,7 @@ struct PartitionLogTests {
     }
 
     /// A foreign message must not close the partition permanently.
-    @Test func whatNoMemberWroteIsPassedOver() throws {
+    @Test func foreignMessageInTheLogIsSkipped() throws {
         var first = opened(1)
         _ = try commit(.sample(1), to: &first)
         storage.intrude(0)
@@ -78,7 +78,7 @@ struct PartitionLogTests {
     }
 
     /// The log contains the positions in relays: marks wait for no commit and delay none.
-    @Test func marksAreThereForTheNext() throws {
+    @Test func marksAreReadByTheNextOwner() throws {
         var first = opened(1)
         var actions = first.note([RelayMark(relay: "wss://a.example", moment: 5)], now: 0)
         actions += first.note([RelayMark(relay: "wss://a.example", moment: 6)], now: 0)
@@ -151,7 +151,7 @@ struct PartitionLogTests {
         #expect(log.state.waiting.count == 1)
     }
 
-    @Test func aSnapshotStandsForWhatIsPurged() throws {
+    @Test func snapshotReplacesPurgedRecords() throws {
         var log = opened(1)
         for number in 1...5 { _ = try commit(.sample(number), to: &log) }
         let actions = log.finish(now: 0)
@@ -182,7 +182,7 @@ struct PartitionLogTests {
         #expect(opened(3).state.waiting.count == 2)
     }
 
-    @Test func damageIsSaid() throws {
+    @Test func damageIsReported() throws {
         var log = opened(1)
         _ = try commit(.sample(1), to: &log)
         var next = self.log(2)
@@ -208,7 +208,7 @@ struct PartitionLogTests {
         #expect(said == [.closed(.damaged("records are missing"))])
     }
 
-    @Test func whatIsTooLongForARecordIsRefused() throws {
+    @Test func transactionTooLongForARecordIsRefused() throws {
         var log = opened(1)
         var transaction = LogTransaction.sample(1)
         transaction.deliveries[0].notification.body = String(repeating: "a", count: 600_000)

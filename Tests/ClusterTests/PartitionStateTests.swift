@@ -22,7 +22,7 @@ struct PartitionStateTests {
     }
 
     @Test(arguments: 0..<UInt64(TestLength.rounds(8, long: 200)))
-    func aLogLeadsToWhatTheOutboxHolds(_ seed: UInt64) throws {
+    func replayedLogMatchesTheOutbox(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let folder = FileManager.default.temporaryDirectory.appending(path: "state-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

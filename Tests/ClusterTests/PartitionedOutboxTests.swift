@@ -54,7 +54,7 @@ import TimeTestSupport
         #expect(try parts(atOnce: 1).groups().groups == [0..<1, 1..<2, 2..<3, 3..<4])
     }
 
-    @Test func whatIsForNoRegisteredDeviceIsLeftOut() throws {
+    @Test func deliveryForAnUnregisteredDeviceIsOmitted() throws {
         try fill([10, 98, 99])
         let parts = parts()
         #expect(try parts.groups().leftOut == 2)
@@ -62,7 +62,7 @@ import TimeTestSupport
         #expect(states.mapValues(\.waiting.count) == [0: 1, 1: 0, 2: 0, 3: 0])
     }
 
-    @Test func aGroupHasNothingOfOthers() throws {
+    @Test func groupHoldsOnlyItsOwnPartitions() throws {
         try fill([10, 11, 11, 12])
         let states = try parts().states(of: 1..<3)
         #expect(states.mapValues(\.waiting.count) == [1: 2, 2: 1])

@@ -95,7 +95,7 @@ struct RealServersTests {
     }
 
     /// Messages from outside never hide the entries of members.
-    @Test func whatNoMemberPutIntoABucketIsNotThere() async throws {
+    @Test func foreignBucketEntryIsIgnored() async throws {
         let server = try RealServer()
         let stream = JetStream(try await server.client())
         let outside = KeyValueBucket("test", in: stream)
@@ -119,7 +119,7 @@ struct RealServersTests {
     }
 
     /// Outsiders with write access to the servers get no partition, and the members keep theirs.
-    @Test func leasesOfOthersTakeNothingOver() async throws {
+    @Test func foreignLeasesTakeOverNoPartition() async throws {
         let server = try RealServer()
         let a = try await Self.join("a", server.client(), replicas: 1)
         #expect(await eventually { a.member.openPartitions.count == 4 })

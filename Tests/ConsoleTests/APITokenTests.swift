@@ -6,7 +6,7 @@ import Testing
 @Suite struct APITokenTests {
     private static let text = "0123456789abcdefABCDEF"
 
-    @Test func opensWithTheTokenItselfAlone() throws {
+    @Test func onlyTheExactTokenMatches() throws {
         let token = try #require(APIToken(Self.text))
         #expect(token.opens(Self.text))
         for other in ["", "\(Self.text)x", String(Self.text.dropLast()), "\(Self.text) ", Self.text.lowercased()] {
@@ -15,14 +15,14 @@ import Testing
     }
 
     @Test(arguments: ["Bearer \(text)", "bearer \(text)", "BEARER \(text)"])
-    func credentialsStandBehindTheirScheme(_ field: String) {
+    func credentialsFollowTheirScheme(_ field: String) {
         #expect(head([field]).credentials("bearer") == Self.text)
     }
 
     @Test(arguments: [
         [], ["\(text)"], ["Bearer"], ["Bearer "], ["Basic \(text)"], ["Bearer \(text)", "Bearer \(text)"],
     ])
-    func elsewhereThereAreNone(_ fields: [String]) {
+    func otherHeadersHoldNoCredentials(_ fields: [String]) {
         #expect(head(fields).credentials("bearer") == nil)
     }
 
@@ -31,16 +31,16 @@ import Testing
     }
 
     @Test(arguments: ["", "short", "with a blank in its midst", "ünïcödé-is-no-header-text"])
-    func refusesWhatIsNone(_ text: String) {
+    func invalidTokenIsRefused(_ text: String) {
         #expect(APIToken(text) == nil)
     }
 
-    @Test func makesOnesThatCanBeUsed() {
+    @Test func generatedTokensAreValid() {
         let (one, other) = (APIToken.make(random: SecureRandom.bytes), APIToken.make(random: SecureRandom.bytes))
         #expect(one != other && one.utf8.count == 43 && APIToken(one) != nil)
     }
 
-    @Test func keepsItselfOutOfTexts() throws {
+    @Test func tokenIsHiddenInDescriptions() throws {
         let token = try #require(APIToken(Self.text))
         #expect(!"\(token)".contains(Self.text) && !String(reflecting: token).contains(Self.text))
     }

@@ -208,7 +208,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func whatIsForEverybodyIsAndTheRestTakesAToken() async throws {
+    @Test func publicRoutesAreOpenAndOthersRequireAToken() async throws {
         try await run { port in
             #expect(try await ask(port, "GET /healthz").hasPrefix("HTTP/1.1 200 "))
             #expect(try await ask(port, "GET /readyz").contains("\"who\":\"nobody\""))
@@ -233,7 +233,7 @@ struct ConsoleServerTests {
         #expect(calls.all.withLock { $0 } == ["GET /healthz", "GET /readyz", "GET /readyz", "POST /v1/reload"])
     }
 
-    @Test func aScopeOpensWhatItIsFor() async throws {
+    @Test func scopeGrantsItsRoutes() async throws {
         try await run { port in
             #expect(try await ask(port, "GET /v1/devices", token: "reader").hasPrefix("HTTP/1.1 200 "))
             for line in ["POST /v1/reload", "DELETE /v1/devices/7"] {
@@ -249,7 +249,7 @@ struct ConsoleServerTests {
         #expect(calls.all.withLock { $0 } == ["GET /v1/devices", "GET /v1/me"])
     }
 
-    @Test func parametersAreJudgedByTheTable() async throws {
+    @Test func parametersAreCheckedByTheRouteTable() async throws {
         try await run { port in
             let good = try await ask(
                 port,
@@ -277,7 +277,7 @@ struct ConsoleServerTests {
     }
 
     /// A page can translate the code.
-    @Test func refusalsSayWhatTheyAreForProgramsToo() async throws {
+    @Test func refusalsHaveACode() async throws {
         try await run { port in
             let answer = try await ask(port, "DELETE /v1/devices/7", token: "reader")
             #expect(answer.hasPrefix("HTTP/1.1 403 "))
@@ -306,7 +306,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func whatTheClientHasIsNotSentAgain() async throws {
+    @Test func unchangedResponseIsNotSentAgain() async throws {
         try await run { port in
             let first = try await ask(port, "GET /v1/devices", token: Self.token)
             let line = try #require(first.split(separator: "\r\n").first { $0.lowercased().hasPrefix("etag: ") })
@@ -322,7 +322,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func aLiveBodyIsSentWhileItComesAbout() async throws {
+    @Test func liveBodyIsStreamed() async throws {
         try await run { port in
             let connection = try await RawConnection(port: port)
             await connection.send("GET /v1/live HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer reader\r\n\r\n")
@@ -352,7 +352,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func theHeadOfALiveBodyComesAlone() async throws {
+    @Test func headRequestForALiveBodyHasNoBody() async throws {
         try await run { port in
             let head = try await ask(port, "HEAD /v1/live", token: "reader")
             #expect(head.hasPrefix("HTTP/1.1 200 ") && head.hasSuffix("\r\n\r\n"))
@@ -361,7 +361,7 @@ struct ConsoleServerTests {
     }
 
     /// A token may be revoked while a client reads.
-    @Test func whoMayReadNoMoreIsSentAway() async throws {
+    @Test func streamOfARevokedTokenEnds() async throws {
         final class Once: APIAuthenticator {
             private let asked = Atomic<Int>(0)
 
@@ -394,7 +394,7 @@ struct ConsoleServerTests {
     }
 
     /// Brief endpoints need no other thread, even after a wait; slow ones do not hold up the loop.
-    @Test func briefAnswersComeFromTheLoopAndOthersDoNot() async throws {
+    @Test func onlyBriefResponsesRunOnTheEventLoop() async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         @Sendable func place() async -> ConsoleAnswer {
             let first = loop.inEventLoop
@@ -421,7 +421,7 @@ struct ConsoleServerTests {
     }
 
     /// Pages of other sites get no CORS headers for reading, and no permission to send requests that need it.
-    @Test func otherSitesGetNoLeave() async throws {
+    @Test func otherSitesGetNoCORSHeaders() async throws {
         try await run { port in
             let origin = "Origin: https://evil.example\r\n"
             for line in ["GET /v1/devices", "GET /healthz"] {
@@ -439,7 +439,7 @@ struct ConsoleServerTests {
     }
 
     /// Web clients of users are such pages. Each request is signed, and browsers never add a signature automatically.
-    @Test func ownersAskFromAnyPage() async throws {
+    @Test func ownersMayRequestFromAnyPage() async throws {
         try await run { port in
             let origin = "Origin: https://client.example\r\n"
             for field in ["Authorization: Nostr abc\r\n", "Authorization: Nostr bad\r\n", ""] {
@@ -456,7 +456,7 @@ struct ConsoleServerTests {
         #expect(calls.all.withLock { $0 } == ["GET /v1/me"])
     }
 
-    @Test func strangersAreSlowedDownAndTheTokenIsNot() async throws {
+    @Test func unauthenticatedClientsAreLimitedAndTheTokenIsNot() async throws {
         try await run(Self.configuration { $0.limits.strangersBurst = 2 }) { port in
             for _ in 0..<2 { #expect(try await ask(port, "GET /v1/devices").hasPrefix("HTTP/1.1 401 ")) }
             let refused = try await ask(port, "GET /v1/devices", token: "wrong-wrong-wrong")
@@ -467,7 +467,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func usersLeavePlacesForOperators() async throws {
+    @Test func connectionSlotsAreReservedForOperators() async throws {
         try await run(Self.configuration { $0.limits.callsAtATime = 2 }) { port in
             let first = try await RawConnection(port: port)
             await first.send("GET /v1/me/slow HTTP/1.1\r\nHost: a\r\nAuthorization: Nostr abc\r\n\r\n")
@@ -481,7 +481,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func aTokenHasALimitToo() async throws {
+    @Test func tokenIsRateLimitedToo() async throws {
         try await run(Self.configuration { $0.limits.principalBurst = 2 }) { port in
             for _ in 0..<2 { #expect(try await ask(port, "GET /v1/devices", token: "reader").contains("200 OK")) }
             let refused = try await ask(port, "GET /v1/devices", token: "reader")
@@ -490,7 +490,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func whatWatchesUsIsAnsweredWhateverStrangersDo() async throws {
+    @Test func healthChecksAreServedDespiteUnauthenticatedClients() async throws {
         try await run(Self.configuration { $0.limits.strangersBurst = 2 }) { port in
             for _ in 0..<3 { _ = try await ask(port, "GET /v1/devices", token: "wrong-wrong-wrong") }
             #expect(try await ask(port, "GET /v1/devices").hasPrefix("HTTP/1.1 429 "))
@@ -504,7 +504,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func anIdleConnectionGivesWayToANewOne() async throws {
+    @Test func idleConnectionIsEvictedForANewOne() async throws {
         try await run(Self.configuration { $0.limits.connections = 1 }) { port in
             let first = try await RawConnection(port: port)
             await first.send("GET /v1/devices HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -515,7 +515,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func silentConnectionsKeepNobodyOut() async throws {
+    @Test func silentConnectionsDoNotBlockOthers() async throws {
         try await run { port in
             var silent: [RawConnection] = []
             for number in 0..<120 {
@@ -533,7 +533,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func healthIsAnsweredWhileEveryPlaceIsInWork() async throws {
+    @Test func healthIsAnsweredEvenIfEverySlotIsBusy() async throws {
         try await run(Self.configuration { $0.limits.connections = 1 }) { port in
             let slow = try await RawConnection(port: port)
             await slow.send("GET /v1/me/slow HTTP/1.1\r\nHost: a\r\nAuthorization: Nostr abc\r\n\r\n")
@@ -553,7 +553,7 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func whoIsSlowWithAHeaderOrABodyIsCutOff() async throws {
+    @Test func slowHeaderOrBodyIsCutOff() async throws {
         let configuration = Self.configuration {
             $0.limits.idleTimeout = .seconds(1)
             $0.limits.bodyTimeout = .seconds(1)
@@ -569,7 +569,7 @@ struct ConsoleServerTests {
         #expect(calls.all.withLock { $0 }.isEmpty)
     }
 
-    @Test func whoMaySendMaySendLongerBodiesWhereTheyAreTaken() async throws {
+    @Test func authorizedClientsMaySendLongerBodies() async throws {
         func post(_ port: Int, _ token: String?, _ count: Int) async throws -> String {
             let body = String(repeating: "a", count: count)
             return try await ask(port, "POST /v1/long", token: token, "Content-Length: \(count)\r\n", body)

@@ -95,7 +95,7 @@ struct InboundTests {
     }
 
     /// All invalid paths get the same response.
-    @Test func whatIsNotThereTellsNothing() async throws {
+    @Test func unknownPathsAllGetTheSame404() async throws {
         try await run { port in
             let paths = ["bot/other", "other/my%20app/x", "bot", "", "bot/", "bot/%zz", "bot/%ff/x", "/x", "bot?a=my"]
             let answers = try await paths.mapEach { try await ask(port, "GET /plugins/\($0)") }
@@ -108,7 +108,7 @@ struct InboundTests {
         }
     }
 
-    @Test func whoAsksTooOftenWaits() async throws {
+    @Test func clientThatExceedsTheLimitWaits() async throws {
         var limits = InboundConfiguration.Limits()
         limits.clientBurst = 2
         limits.instanceBurst = 4
@@ -145,7 +145,7 @@ struct InboundTests {
         #expect(backend.calls.withLock { $0 }.count == 1)
     }
 
-    @Test func withoutAPublicURLThereIsNothing() async throws {
+    @Test func pluginPathsAre404WithoutAPublicURL() async throws {
         var configuration = ConsoleConfiguration()
         configuration.port = 0
         let server = ConsoleServer(
@@ -162,7 +162,7 @@ struct InboundTests {
         await server.stop(within: .zero)
     }
 
-    @Test func theURLOfAnInstanceLeadsBackToIt() throws {
+    @Test func instanceURLReachesItsInstance() throws {
         let url = InboundCall.url(publicURL: "https://push.example.com/x", platform: "bot", app: "a/b ä")
         #expect(url == "https://push.example.com/x/plugins/bot/a%2Fb%20%C3%A4")
         let call = try #require(InboundCall(method: "GET", target: String(url.dropFirst(26))))

@@ -22,7 +22,7 @@ import Testing
         ("DELETE", "/v1/devices/a%2Fb%C3%A4", "/v1/devices/{device}", ["device": "a/bä"]),
         ("POST", "/v1/me/7/test/wake", "/v1/me/{device}/test/{mode}", ["device": "7", "mode": "wake"]),
     ])
-    func findsTheEndpointAndWhatThePathNames(
+    func routeAndItsPathParametersAreFound(
         _ method: String,
         _ path: String,
         _ template: String,
@@ -40,7 +40,7 @@ import Testing
         // A literal path segment takes precedence over a parameter.
         ("GET", "/v1/queue/drop", ["POST"]), ("PATCH", "/v1/queue/a", ["GET", "HEAD"]),
     ])
-    func namesTheMethodsThereAre(_ method: String, _ path: String, _ methods: [String]) {
+    func allowedMethodsAreNamed(_ method: String, _ path: String, _ methods: [String]) {
         guard case .wrongMethod(let allow) = table.match(method, path[...]) else {
             Issue.record("\(method) \(path) is something else")
             return
@@ -52,7 +52,7 @@ import Testing
         "", "/", "*", "healthz", "/health", "/healthz/x", "/healthz/", "//healthz", "/v1", "/v1/", "/v1/queue/",
         "/v1/devices//", "/v1/devices/%zz", "/v1/devices/%ff", "/v1/devices/7/x", "/v1/me/7/test", "/V1/queue",
     ])
-    func findsNothingElsewhere(_ path: String) {
+    func unknownPathHasNoRoute(_ path: String) {
         guard case .nothing = table.match("GET", path[...]) else {
             Issue.record("\(path) is something")
             return
@@ -75,7 +75,7 @@ import Testing
         (.choice(["a"]), "a", true), (.choice(["a"]), "A", false), (.flag, "true", true), (.flag, "0", true),
         (.flag, "yes", false),
     ])
-    func knowsWhatAParameterMayBe(_ form: APIParameter.Form, _ text: String, _ isGood: Bool) {
+    func parameterValuesAreValidated(_ form: APIParameter.Form, _ text: String, _ isGood: Bool) {
         #expect((APIParameter.query("p", form, "a thing").expectation(insteadOf: text) == nil) == isGood)
     }
 }

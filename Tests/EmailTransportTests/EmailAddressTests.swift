@@ -7,7 +7,7 @@ struct EmailAddressTests {
         "alice@example.com", "a.b+tag@sub.example.co.uk", "o'neil@example.com", "jörg@example.com", "a@bücher.example",
         String(repeating: "a", count: 64) + "@example.com",
     ])
-    func takesWhatPeopleHave(_ text: String) throws {
+    func commonAddressesAreAccepted(_ text: String) throws {
         let address = try #require(EmailAddress(text))
         #expect(address.text == text)
         #expect(address.needsUTF8 == !text.utf8.allSatisfy { $0 < 0x80 })
@@ -25,7 +25,7 @@ struct EmailAddressTests {
         "a@" + String(repeating: "abcdefghi.", count: 30) + "com", "alice@example.com\0", "al\0ice@example.com",
         "alice@exa_mple.com", "alice@example.123",
     ])
-    func refusesWhatIsNoPlainAddress(_ text: String) {
+    func invalidAddressIsRefused(_ text: String) {
         #expect(EmailAddress(text) == nil)
     }
 }

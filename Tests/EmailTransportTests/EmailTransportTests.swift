@@ -44,7 +44,7 @@ struct EmailTransportTests {
         )
     }
 
-    @Test func beginsTLSBeforeItSaysAnything() throws {
+    @Test func tlsStartsBeforeTheGreeting() throws {
         let fixture = try TransportFixture(["security": "starttls", "username": "u", "password": "p"])
         try fixture.deliver()
         #expect(fixture.host.streams.all[0].port == 587)
@@ -61,7 +61,7 @@ struct EmailTransportTests {
         #expect(fixture.host.outcomes == [Self.delivered(1)])
     }
 
-    @Test func takesNothingThatCameWithTheConsentToTLS() throws {
+    @Test func dataInjectedBeforeTLSIsRefused() throws {
         let fixture = try TransportFixture(["security": "starttls"])
         try fixture.deliver()
         fixture.welcome(offers: ["STARTTLS"])
@@ -70,7 +70,7 @@ struct EmailTransportTests {
         #expect(fixture.host.streams.all[0].isClosing)
     }
 
-    @Test func logsInByLOGINWhereThereIsNoPLAIN() throws {
+    @Test func loginFallsBackFromPLAINToLOGIN() throws {
         let fixture = try TransportFixture(["security": "tls", "username": "user", "password": "pass"])
         try fixture.deliver()
         #expect(fixture.host.streams.all[0].usesTLS && fixture.host.streams.all[0].port == 465)
@@ -82,7 +82,7 @@ struct EmailTransportTests {
         #expect(fixture.commands().last?.hasPrefix("MAIL FROM") == true)
     }
 
-    @Test func aWrongPasswordIsTheOperatorsBusinessAndEndsAllThatWait() throws {
+    @Test func wrongPasswordIsMisconfiguredAndEndsAllQueuedMessages() throws {
         let fixture = try TransportFixture(["security": "tls", "username": "u", "password": "wrong", "connections": 1])
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
@@ -99,7 +99,7 @@ struct EmailTransportTests {
     }
 
     @Test(arguments: [("starttls", [], "starttls-missing"), ("tls", ["AUTH CRAM-MD5"], "no-login-mechanism")])
-    func aServerThatLacksSomethingIsTheOperatorsBusiness(
+    func serverWithoutARequiredExtensionIsMisconfigured(
         _ security: String,
         _ offers: [String],
         _ reason: String
@@ -111,7 +111,7 @@ struct EmailTransportTests {
         #expect(!fixture.host.streams.all[0].text.contains("AUTH"))
     }
 
-    @Test func aConnectionClosedInBetweenCostsNoMessage() throws {
+    @Test func connectionClosedBetweenMessagesLosesNone() throws {
         let fixture = try TransportFixture()
         try fixture.deliver(ticket: 1)
         fixture.welcome()
@@ -150,7 +150,7 @@ struct EmailTransportTests {
         #expect(fixture.host.outcomes == [Self.delivered(1), Self.delivered(2)])
     }
 
-    @Test func theServerLeavesInTheMiddle() throws {
+    @Test func serverThatDisconnectsMidwayIsRetried() throws {
         let fixture = try TransportFixture(["connections": 1])
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
@@ -165,7 +165,7 @@ struct EmailTransportTests {
         #expect(fixture.host.outcomes.last == Self.delivered(2))
     }
 
-    @Test func whatIsCutOffAfterTheMessageIsTriedAgain() throws {
+    @Test func connectionLostAfterTheMessageIsRetried() throws {
         let fixture = try TransportFixture()
         try fixture.deliver(ticket: 1)
         fixture.welcome()
@@ -225,7 +225,7 @@ struct EmailTransportTests {
         #expect(fixture.host.streams.all.count == 3)
     }
 
-    @Test func aServerThatCannotBeReachedEndsAllThatWait() throws {
+    @Test func unreachableServerEndsAllQueuedMessages() throws {
         let fixture = try TransportFixture(["connections": 2])
         for ticket in 1...3 { try fixture.deliver(ticket: UInt64(ticket)) }
         fixture.host.streams.end(0, "unreachable")
@@ -240,7 +240,7 @@ struct EmailTransportTests {
         #expect(fixture.host.outcomes.last?.reason == "no-stream")
     }
 
-    @Test func aServerThatSpeaksNoSMTPIsLeft() throws {
+    @Test func nonSMTPServerIsDisconnected() throws {
         let fixture = try TransportFixture()
         try fixture.deliver()
         fixture.host.streams.opened()
@@ -249,7 +249,7 @@ struct EmailTransportTests {
         #expect(fixture.host.streams.all[0].isClosing)
     }
 
-    @Test func whoeverIsCancelledWaitsNoLonger() throws {
+    @Test func cancelledDeliveryStopsWaiting() throws {
         let fixture = try TransportFixture(["connections": 1])
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
@@ -279,7 +279,7 @@ struct EmailTransportTests {
         #expect(fixture.message().contains("To: <jörg@example.net>\r\n"))
     }
 
-    @Test func refusesWhatItCannotHonour() throws {
+    @Test func unsupportedNotificationIsRefused() throws {
         let fixture = try TransportFixture(["domains": ["Example.net"]])
         #expect(try fixture.deliver(.envelope(#"{"v":1}"#, title: "t")) == .CARILLON_UNSUPPORTED)
         #expect(try fixture.deliver(to: "bob@example.net\r\nDATA") == .CARILLON_INVALID)
@@ -324,7 +324,7 @@ struct EmailTransportTests {
     ]
 
     @Test(arguments: mistakes.indices)
-    func namesWhatIsWrongInTheBlock(_ index: Int) throws {
+    func errorsInTheBlockAreNamed(_ index: Int) throws {
         let (change, sentence) = Self.mistakes[index]
         let block = try JSONObject(TransportFixture.block.merging(change) { $1 })
         do throws(PluginError) {

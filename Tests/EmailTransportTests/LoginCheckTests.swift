@@ -17,7 +17,7 @@ struct LoginCheckTests {
         return fixture
     }
 
-    @Test func aLoginThatIsTakenIsGood() throws {
+    @Test func acceptedLoginPassesTheCheck() throws {
         let fixture = try asked()
         fixture.welcome(offers: ["AUTH PLAIN"])
         #expect(heard.texts.isEmpty)
@@ -35,13 +35,13 @@ struct LoginCheckTests {
         #expect(heard.texts == ["refused: bad-credentials (535)"] && heard.decisions == [false])
     }
 
-    @Test func aServerThatDoesNotAnswerSaysNothingOfThem() throws {
+    @Test func unresponsiveServerLeavesCredentialsUnknown() throws {
         let fixture = try asked()
         fixture.host.streams.end(0, "tls-untrusted")
         #expect(heard.texts == ["unknown: tls-untrusted"])
     }
 
-    @Test func thereIsNothingToSayTwice() throws {
+    @Test func checkRespondsOnce() throws {
         let fixture = try asked(["security": "none"])
         fixture.welcome()
         fixture.say("421 too busy")
@@ -49,7 +49,7 @@ struct LoginCheckTests {
         #expect(heard.texts == ["accepted"])
     }
 
-    @Test func aPasswordMayStandInAFile() throws {
+    @Test func passwordMayComeFromAFile() throws {
         let block: [String: any Sendable] = [
             "security": "tls", "username": "u", "password_file": "pw", "$files": ["pw": "p\n"],
         ]
@@ -72,7 +72,7 @@ struct LoginCheckTests {
             ),
         ] as [([String: any Sendable], String)]
     )
-    func mistakes(more: [String: any Sendable], expected: String) {
+    func errorsInTheLoginAreNamed(more: [String: any Sendable], expected: String) {
         do {
             _ = try TransportFixture(["username": "u", "security": "tls"].merging(more) { $1 })
             Issue.record("it was taken")

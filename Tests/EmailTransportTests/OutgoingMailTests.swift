@@ -43,7 +43,7 @@ struct OutgoingMailTests {
         String(message[(message.range(of: "\n\n")?.upperBound ?? message.startIndex)...])
     }
 
-    @Test func isAWholeMessage() throws {
+    @Test func messageIsComplete() throws {
         let more: [String: any Sendable] = [
             "from_name": "Carillon \"Push\"", "list_id": "push.example.org", "reply_to": "help@example.org",
             "unsubscribe_mailto": "leave@example.org",
@@ -79,7 +79,7 @@ struct OutgoingMailTests {
         )
     }
 
-    @Test func noTextEscapesFromItsPlace() throws {
+    @Test func hostileTextStaysInItsField() throws {
         var sample = SampleNotification.alert(
             title: "Hi\r\nBcc: eve@example.com\n\nbody =?UTF-8?Q?=0D=0A?=",
             body: "one\r.\r\n.\nthree\u{0}\u{1B}[2J\u{85}"
@@ -134,7 +134,7 @@ struct OutgoingMailTests {
         #expect(text(of: long).split(separator: "\n").allSatisfy { $0.utf8.count <= 76 })
     }
 
-    @Test func showsWhatTheModeHas() throws {
+    @Test func modeDecidesTheContent() throws {
         let wake = try message(.wake("dm", count: 3), ["batch_message": "{n} new things"])
         #expect(header("Subject", of: wake) == "3 new things" && text(of: wake) == "3 new things\n")
         let nudge = try message(.nudge("dm", title: "New message"))
@@ -155,7 +155,7 @@ struct OutgoingMailTests {
         #expect(header("References", of: shown)?.hasSuffix(".thread@example.org>") == true)
     }
 
-    @Test func whatStandsForSeveralEventsSaysHowMany() throws {
+    @Test func batchShowsItsNumberOfEvents() throws {
         var sample = SampleNotification.alert(title: "Alice and others", body: "liked your note")
         sample.count = 5
         #expect(text(of: try message(sample)) == "liked your note\n\n5 new notifications\n")

@@ -24,7 +24,7 @@ struct SMTPReplyTests {
         "199 x\r\n",
         String(repeating: "2", count: 5000), String(repeating: "250-x\r\n", count: 200),
     ])
-    mutating func refusesWhatIsNoReply(_ text: String) {
+    mutating func invalidReplyIsRefused(_ text: String) {
         #expect(throws: SMTPReplyParser.Malformed.self) { try take(text) }
     }
 
@@ -36,7 +36,7 @@ struct SMTPReplyTests {
         }
     }
 
-    @Test func readsWhatAServerOffers() {
+    @Test func serverExtensionsAreRead() {
         let lines = [
             "mx Hello", "SIZE 35882577", "8BITMIME", "STARTTLS", "AUTH LOGIN plain XOAUTH2", "SMTPUTF8", "PIPELINING",
         ]

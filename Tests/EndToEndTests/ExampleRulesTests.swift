@@ -50,7 +50,7 @@ struct ExampleRulesTests {
     }
 
     @Test(arguments: ["social", "privacy-first", "wallet-and-signer"])
-    func rulesDecideAsTheySayAndReachEveryPlatform(name: String) async throws {
+    func exampleRulesDecideAsDocumentedOnEveryPlatform(name: String) async throws {
         let expected = try #require(Self.deciding[name])
         for mode in ["alert", "sealed", "nudge", "wake"] {
             var order = order(name)
@@ -68,7 +68,7 @@ struct ExampleRulesTests {
         }
     }
 
-    @Test func everyExampleIsInTheTable() throws {
+    @Test func everyExampleIsTested() throws {
         let folder = URL(filePath: file("social")).deletingLastPathComponent()
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             .map { $0.replacing(".yaml", with: "") }
@@ -84,7 +84,7 @@ struct ExampleRulesTests {
         }
     }
 
-    @Test func aFriendsZapIsAnother() async throws {
+    @Test func friendsZapMatchesItsOwnRule() async throws {
         var order = order("social")
         order.isAuthorFollowed = true
         order.platforms = ["ntfy"]
@@ -95,7 +95,7 @@ struct ExampleRulesTests {
     }
 
     @Test(arguments: ["hellthread": "the rule 'hellthread' drops it", "dislike": "the rule 'dislike' drops it"])
-    func whatIsDroppedSaysByWhichRule(name: String, reason: String) async throws {
+    func droppedEventNamesItsRule(name: String, reason: String) async throws {
         let trial = try RulesTrial(order("social"), now: 1_780_000_060_000)
         let fixture = try #require(try Fixture.all().first { $0.name == name })
         #expect(try await trial.run(TrialSubject(fixture)).silence?.hasPrefix(reason) == true)

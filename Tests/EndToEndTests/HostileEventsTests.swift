@@ -20,7 +20,7 @@ struct HostileEventsTests {
     private static let shards = 2
     private static let recipient = PublicKey(bytes: [UInt8](repeating: 7, count: 32))
 
-    @Test func nothingBreaksOutOfItsPlace() async throws {
+    @Test func hostileTextStaysInItsField() async throws {
         let rules = try RuleFiles.all()
         let plugins = try BuiltPlugins()
         let reduced = try await withThrowingTaskGroup(of: Int.self) { group in

@@ -78,7 +78,7 @@ struct ModeTests {
     }
 
     @Test(arguments: BuiltPlugins.platforms, [Mode.wake, .nudge, .sealed])
-    func onlyAnAlertSaysWhoAndWhat(platform: String, mode: Mode) async throws {
+    func onlyAnAlertShowsAuthorAndContent(platform: String, mode: Mode) async throws {
         let input = try input(kind: 1)
         let device = SampleDevice(platform: platform, PlatformCatalog.builtIn[platform])
         for rule in rules {
@@ -97,7 +97,7 @@ struct ModeTests {
 
     /// The same search finds all secrets in an alert, which proves that it works.
     @Test(arguments: BuiltPlugins.platforms)
-    func anAlertDoes(platform: String) async throws {
+    func alertShowsAuthorAndContent(platform: String) async throws {
         let input = try input(kind: 1)
         let rule = try #require(try RuleBook.builtIn(platforms: .builtIn).rules.first { $0.name == "note" })
         let result = try await deliver(
@@ -132,7 +132,7 @@ struct ModeTests {
     }
 
     @Test(arguments: ["ntfy", "gotify", "http", "telegram"])
-    func peopleWithoutAnAppAreNudgedWhereNothingCanBeSealed(platform: String) async throws {
+    func sealedModeIsANudgeOnPlatformsWithoutSealing(platform: String) async throws {
         let rule = try #require(try RuleFiles.example("privacy-first").rules.first { $0.name == "reply-or-mention" })
         let result = try await deliver(
             rule,
@@ -147,7 +147,7 @@ struct ModeTests {
     }
 
     @Test(arguments: BuiltPlugins.platforms)
-    func theStricterOfRuleAndDeviceWins(platform: String) async throws {
+    func stricterModeOfRuleAndDeviceWins(platform: String) async throws {
         let rules = try RuleFiles.example("privacy-first").rules
         let input = try input(kind: 7)
         for rule in rules {

@@ -14,7 +14,7 @@ import Testing
 struct PlatformBlockSchemaTests {
     private static let unknown = "an_unknown_key"
 
-    @Test func pluginsTakeTheKeysThatTheSchemaNames() throws {
+    @Test func pluginsAcceptTheSchemasKeys() throws {
         let plugins = try BuiltPlugins(all: true)
         let host = try plugins.load()
         let blocks = PlatformBlockSchema.all(.builtIn)

@@ -33,7 +33,7 @@ struct RulesTrialTests {
         return failure?.description
     }
 
-    @Test func everythingIsShownAtOnce() async throws {
+    @Test func trialShowsAllPlatformsAndPayloads() async throws {
         let text = try await report("reply", order).text
         #expect(text.hasPrefix("reply (kind 1)\n  rule: note (built-in rules:"))
         #expect(text.contains("\n  signal: reply\n"))
@@ -70,7 +70,7 @@ struct RulesTrialTests {
         #expect((platforms["ntfy"]?["nothing_goes_out"] as? String)?.contains("'silent'") == true)
     }
 
-    @Test func machinesGetTheSame() async throws {
+    @Test func jsonReportMatchesTheText() async throws {
         var order = order
         order.platforms = ["ios", "web"]
         let report = try object(await report("zap", order))
@@ -84,7 +84,7 @@ struct RulesTrialTests {
     }
 
     /// Users may publish the output, so it must not contain complete credentials.
-    @Test func credentialsAreCutShort() async throws {
+    @Test func credentialsAreTruncated() async throws {
         var order = order
         order.fields = ["access_token": "tk_averysecrettokenofsomebody"]
         let report = try await report("mention", order)
@@ -93,7 +93,7 @@ struct RulesTrialTests {
         #expect(report.text.contains("x-gotify-key: Asam…"))
     }
 
-    @Test func sealedIsShownAsTheDeviceReadsIt() async throws {
+    @Test func sealedTrialShowsTheDecryptedContent() async throws {
         var order = order
         order.mode = "sealed"
         let report = try await report("mention", order)
@@ -117,7 +117,7 @@ struct RulesTrialTests {
         #expect(platforms["ios"]?["body"] as? String == #"{"aps":{"content-available":1},"t":"batch","n":7}"#)
     }
 
-    @Test func whyNoRuleIsForItIsTold() async throws {
+    @Test func unmatchedEventIsExplained() async throws {
         #expect(try await report("wallet-request", order).silence == "no rule is for kind 23194")
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "../../contrib/examples/rules"
@@ -130,14 +130,14 @@ struct RulesTrialTests {
         )
     }
 
-    @Test func whoIsMeantIsAskedForWhereItIsNotClear() async throws {
+    @Test func unclearRecipientIsRequired() async throws {
         let trial = try RulesTrial(order, now: 0)
         let subject = try TrialSubject(event: Array(#"{"kind":1}"#.utf8), name: "mine.json")
         await #expect(throws: TrialError.self) { _ = try await trial.run(subject) }
         await trial.close()
     }
 
-    @Test func whatCannotBeTriedIsToldInASentence() throws {
+    @Test func impossibleTrialIsExplained() throws {
         var order = order
         order.mode = "loud"
         #expect(refusal(order) == "--mode: 'loud' is none of wake, nudge, sealed, alert")
@@ -155,7 +155,7 @@ struct RulesTrialTests {
         #expect(refusal(order)?.hasPrefix("no plugins in /nonexistent") == true)
     }
 
-    @Test func anAddressThatIsNoneIsToldWhereItsPlatformStands() async throws {
+    @Test func invalidTokenIsReportedUnderItsPlatform() async throws {
         var order = order
         order.platforms = ["unifiedpush"]
         order.token = "nowhere"

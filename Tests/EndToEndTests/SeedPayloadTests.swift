@@ -74,7 +74,7 @@ struct SeedPayloadTests {
     }
 
     @Test(arguments: ["000", "002", "003"])
-    func whatAnOperatorWritesIsWhatAppleGets(seed: String) async throws {
+    func configuredPayloadIsSentToAppleUnchanged(seed: String) async throws {
         let dryRun = Trial(RecordedServices(host: try BuiltPlugins().load(), platforms: .builtIn))
         let event = try event()
         var seen = 0
@@ -116,7 +116,7 @@ struct SeedPayloadTests {
     }
 
     @Test(arguments: ["002", "003"])
-    func whatTheSeedsCallInvalidIsRefusedByName(seed: String) throws {
+    func invalidSeedConfigurationIsRefusedByName(seed: String) throws {
         for golden in try Self.goldens(seed) {
             guard let key = golden.refusal else { continue }
             let error = #expect(throws: Diagnostics.self, "\(golden.source)") { try Self.book(golden) }

@@ -53,7 +53,7 @@ struct SilenceTests {
     }
 
     @Test(arguments: ["wake", "nudge", "sealed", "alert"])
-    func whatIsSilentIsSilentEverywhere(mode: String) async throws {
+    func silentRuleIsSilentOnEveryPlatform(mode: String) async throws {
         let seen = try await deliveries(
             "rules: [{ match: { kinds: [1] }, apns: { content-available: 1 }, data: { a: 1 } }]",
             mode: mode
@@ -86,7 +86,7 @@ struct SilenceTests {
     }
 
     @Test(arguments: ["nudge", "sealed"])
-    func whatIsShownInItsPlaceComesAsTheRuleSays(mode: String) async throws {
+    func replacementTextIsShownAsTheRuleSpecifies(mode: String) async throws {
         let rules = """
             categories: [NOTE]
             rules:
@@ -110,7 +110,7 @@ struct SilenceTests {
         #expect(seen["ntfy"]?.body["priority"] as? Int == 1 && seen["gotify"]?.body["priority"] as? Int == 0)
     }
 
-    @Test func aWakeUpIsNoLouderThanTheMessage() async throws {
+    @Test func wakeUpIsNotLouderThanTheAlert() async throws {
         let rules = "rules: [{ match: { kinds: [1] }, title: t, ntfy: { priority: 1 }, gotify: { priority: 0 } }]"
         let seen = try await deliveries(rules, mode: "wake")
         #expect(seen["ntfy"]?.body["priority"] as? Int == 1 && seen["gotify"]?.body["priority"] as? Int == 0)
@@ -138,7 +138,7 @@ struct SilenceTests {
         }
     }
 
-    @Test func summaryAndNudgeTakeWhatRulesTake() async throws {
+    @Test func summaryAndNudgeAcceptTheRulesKeys() async throws {
         let keys = """
             { title: "{{count}} letters", category: box, url: "app://box", actions: [{ id: open, label: Open }],
               data: { box: 1 }, apns: { sound: box.caf }, fcm: { style: notification, notification: { icon: box } },

@@ -55,7 +55,7 @@ struct FCMTransportTests {
         #expect(try fixture.deliver(to: registration) == (isPlausible ? .CARILLON_OK : .CARILLON_INVALID))
     }
 
-    @Test func refusesWhatItCannotHonour() throws {
+    @Test func unsupportedNotificationIsRefused() throws {
         var sealed = SampleNotification.alert(title: "New notification", body: "")
         sealed.mode = .CARILLON_SEALED
         #expect(try fixture.deliver(sealed) == .CARILLON_UNSUPPORTED)

@@ -15,7 +15,7 @@ struct SeveralProjectsTests {
         second = try TransportFixture(["project_id": "other-5678"])
     }
 
-    @Test func eachHasATokenAndTroubleOfItsOwn() throws {
+    @Test func projectsHaveSeparateTokensAndErrors() throws {
         try first.deliver()
         try second.deliver()
         first.grant("of-the-first")

@@ -26,7 +26,7 @@ struct GotifyTransportTests {
         #expect(request.headers == ["content-type": "application/json", "x-gotify-key": "AbCdEf.123-_"])
     }
 
-    @Test func theLinkIsWhatAClickOpens() throws {
+    @Test func clickOpensTheLink() throws {
         #expect(
             try isSameJSON(
                 try request(alert).bodyText,
@@ -38,7 +38,7 @@ struct GotifyTransportTests {
         )
     }
 
-    @Test func withoutALinkTheFirstButtonsIsIt() throws {
+    @Test func clickOpensTheFirstButtonWithoutALink() throws {
         var sample = alert
         sample.url = ""
         sample.actions = [.init(id: "a", label: "A"), .init(id: "b", label: "B", url: "app://b")]
@@ -67,12 +67,12 @@ struct GotifyTransportTests {
         #expect(body.contains(#""click":{"url":"x"}"#) && !body.contains("note1") && !body.contains("text/plain"))
     }
 
-    @Test func aTitleAloneIsTheMessage() throws {
+    @Test func titleWithoutBodyIsTheMessage() throws {
         let body = try request(.alert(title: "alone", body: "")).bodyText
         #expect(body.contains(#""message":"alone""#) && !body.contains(#""title""#))
     }
 
-    @Test func aWakeUpSaysTheOperatorsSentence() throws {
+    @Test func wakeUpShowsTheOperatorsText() throws {
         #expect(try request(.wake("dm")).bodyText == #"{"message":"New notification","priority":5}"#)
         var quiet = SampleNotification.wake("dm")
         quiet.native = #"{"priority":0}"#
@@ -81,7 +81,7 @@ struct GotifyTransportTests {
         #expect(try request(.wake("dm", count: 3), configuration: german).bodyText.contains("3 neue"))
     }
 
-    @Test func nothingIsSealed() throws {
+    @Test func sealedModeIsUnsupported() throws {
         var sample = alert
         sample.mode = .CARILLON_SEALED
         #expect(try TransportFixture().deliver(sample) == .CARILLON_UNSUPPORTED)
@@ -89,7 +89,7 @@ struct GotifyTransportTests {
         #expect(try TransportFixture().deliver(sample) == .CARILLON_OK)
     }
 
-    @Test func longTextsFitWhole() throws {
+    @Test func longTextsFitUncut() throws {
         var sample = alert
         sample.body = String(repeating: "ü\\", count: 4000)
         let body = try request(sample).body
@@ -110,13 +110,13 @@ struct GotifyTransportTests {
         "https://gotify.example.com/message?token=a&b=c", "https://gotify.example.com/message?token=a%0d",
         "gotify.example.com/message?token=a", "https://gotify.example.com/other?token=a",
     ])
-    func refusesWhatIsNoMessageURL(url: String) throws {
+    func invalidMessageURLIsRefused(url: String) throws {
         let mistake = try #require(try TransportFixture().refusal(of: SampleRegistration(token: url)))
         #expect(mistake.contains("expected an application's URL"))
         #expect(!mistake.contains("token=a&") && !mistake.contains("%0d"))
     }
 
-    @Test func aServerBelowAPathIsFine() throws {
+    @Test func serverBelowAPathIsAccepted() throws {
         let fixture = try TransportFixture()
         let registration = SampleRegistration(token: "http://host:8080/gotify/message?token=Abc")
         #expect(fixture.refusal(of: registration) == nil)

@@ -49,7 +49,7 @@ struct AnswerTableTests {
             (502, "not JSON", .CARILLON_RETRY, "server-error", 0, .CARILLON_SCOPE_DEFAULT),
         ] as [(UInt32, String, carillon_outcome_kind, String, UInt32, carillon_scope)]
     )
-    func theFirstRowThatFitsDecides(
+    func firstMatchingRowDecides(
         status: UInt32,
         body: String,
         kind: carillon_outcome_kind,
@@ -74,19 +74,19 @@ struct AnswerTableTests {
             (503, .CARILLON_RETRY, "server-error"),
         ] as [(UInt32, carillon_outcome_kind, String)]
     )
-    func withoutARow(status: UInt32, kind: carillon_outcome_kind, reason: String) throws {
+    func responseWithoutARowHasItsDefaultOutcome(status: UInt32, kind: carillon_outcome_kind, reason: String) throws {
         let outcome = try outcome(status, rows: "[]")
         #expect(outcome.kind == kind && outcome.reason == reason)
     }
 
-    @Test func aBusyServerOfUsersIsLeftAloneAsAWhole() throws {
+    @Test func busyUserServerIsPausedAsAWhole() throws {
         let headers = ["retry-after": "9"]
         let own = try outcome(503, headers: headers, url: "{{token}}", token: "https://own.example/", rows: "[]")
         #expect(own.scope == .CARILLON_SCOPE_HOST && own.retryAfter == 9000)
         #expect(try outcome(503, headers: headers, rows: "[]").scope == .CARILLON_SCOPE_DEVICE)
     }
 
-    @Test func noRowIsForNoAnswer() throws {
+    @Test func missingResponseMatchesNoRow() throws {
         let outcome = try outcome(0, failure: "timeout", rows: #"[{"outcome":"gone"}]"#)
         #expect(outcome.kind == .CARILLON_RETRY && outcome.reason == "timeout")
     }

@@ -62,7 +62,7 @@ struct HTTPTemplateTransportTests {
         #expect(body == "&lt;!channel&gt; &amp; co")
     }
 
-    @Test func whatIsEmptyIsLeftOut() throws {
+    @Test func emptyFieldIsOmitted() throws {
         let service = #"""
             \#(Self.url),"headers":{"x-title":"{{subtitle}}"},
             "json":{"sub":"{{subtitle}}","deep":{"list":["{{subtitle}}"]},"kept":"","none":{},"body":"{{body}}"}
@@ -73,14 +73,14 @@ struct HTTPTemplateTransportTests {
         #expect(try self.request(#"\#(Self.url),"form":{"s":"{{subtitle}}","b":"{{body}}"}"#).bodyText == "b=hello")
     }
 
-    @Test func sectionsStandOnlyWithTheirText() throws {
+    @Test func sectionsAreOmittedWithoutTheirText() throws {
         let service =
             #"\#(Self.url),"text":"{{#title}}*{{ title }}* {{#url}}{{url}}{{/url}}{{/title}}{{^url}}no link{{/url}}""#
         #expect(try request(service).bodyText == "*bob* no link")
         #expect(try request(service, .alert(title: "alone", body: "")).bodyText == "no link")
     }
 
-    @Test func aPlaceholderAloneKeepsItsKind() throws {
+    @Test func singlePlaceholderKeepsItsType() throws {
         var sample = SampleNotification.alert(title: "bob", body: "hello", native: #"{"sound":{"name":"x"}}"#)
         sample.data = #"{"kind":7,"author":"bob"}"#
         sample.urgency = .CARILLON_HIGH
@@ -93,7 +93,7 @@ struct HTTPTemplateTransportTests {
         #expect(try request(service, sample).bodyText.contains(#""p":"low""#))
     }
 
-    @Test func modesShowWhatTheyMay() throws {
+    @Test func modesShowOnlyTheirFields() throws {
         let service = #"\#(Self.url),"json":{"m":"{{mode}}","s":"{{signal}}","t":"{{title}}","b":"{{body}}"}"#
         #expect(try request(service, .wake("dm")).bodyText == #"{"m":"wake","s":"dm","b":"New notification"}"#)
         #expect(try request(service, .wake("dm", count: 3)).bodyText.contains("3 new notifications"))
@@ -133,7 +133,7 @@ struct HTTPTemplateTransportTests {
         }
     }
 
-    @Test func noValueLeadsToAnotherPath() throws {
+    @Test func valuesCannotChangeThePath() throws {
         let fixture = try TransportFixture(
             configuration: Self.block(#""url":"https://a.example/x/{{token}}/{{body}}""#)
         )
@@ -215,12 +215,12 @@ struct HTTPTemplateTransportTests {
         ),
         (block(#"\#(url),"answers":[{"holds":"all","outcome":"retry"}]"#), "services.pager.answers.0.holds: expected"),
     ])
-    func mistakesAreNamed(configuration: String, said: String) throws {
+    func errorsAreNamed(configuration: String, said: String) throws {
         let mistake = #expect(throws: PluginError.self) { try TransportFixture(configuration: configuration) }
         #expect(mistake?.description.hasPrefix(said) == true, "\(mistake?.description ?? "")")
     }
 
-    @Test func secretsAreInNoMistake() throws {
+    @Test func errorsContainNoSecrets() throws {
         let service = #"\#(Self.url),"secrets":{"key":"s3cret"},"headers":{"host":"{{secrets.key}}"}"#
         let mistake = #expect(throws: PluginError.self) { try TransportFixture(configuration: Self.block(service)) }
         #expect(mistake?.description.contains("s3cret") == false)
@@ -233,7 +233,7 @@ struct HTTPTemplateTransportTests {
         """#
     }
 
-    @Test func secretsMayStandInAFile() throws {
+    @Test func secretsMayComeFromAFile() throws {
         let fixture = try TransportFixture(configuration: Self.withSecrets(#"# ours\n\npager.key=a=b\n"#))
         #expect(try fixture.deliver(.alert(title: "a", body: "b")) == .CARILLON_OK)
         #expect(fixture.host.requests[0].headers["key"] == "a=b")
@@ -249,7 +249,7 @@ struct HTTPTemplateTransportTests {
             "services.pager.secrets.key: expected it here or in secrets_file, found both"
         ),
     ])
-    func mistakesInThatFileAreNamed(configuration: String, said: String) throws {
+    func errorsInTheSecretFileAreNamed(configuration: String, said: String) throws {
         let mistake = #expect(throws: PluginError.self) { try TransportFixture(configuration: configuration) }
         #expect(mistake?.description.hasPrefix(said) == true, "\(mistake?.description ?? "")")
         #expect(mistake?.description.contains("s3cret") == false)

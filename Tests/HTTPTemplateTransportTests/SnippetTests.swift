@@ -160,7 +160,7 @@ struct SnippetTests {
         }
     }
 
-    @Test(arguments: samples) func theRequestIsTheServices(_ sample: Sample) throws {
+    @Test(arguments: samples) func snippetRequestMatchesTheService(_ sample: Sample) throws {
         let fixture = try Self.fixture(sample.service)
         var notification = SampleNotification.alert(title: "Bob ⚡", body: "See <you> & me")
         notification.url = "nostr:note1"
@@ -186,7 +186,7 @@ struct SnippetTests {
     }
 
     /// A wake-up has neither title nor link, and every service accepts a message without them.
-    @Test(arguments: samples) func aWakeUpSaysTheOperatorsSentence(_ sample: Sample) throws {
+    @Test(arguments: samples) func wakeUpShowsTheOperatorsText(_ sample: Sample) throws {
         let fixture = try Self.fixture(sample.service)
         #expect(try fixture.deliver(.wake("dm"), to: SampleRegistration(token: sample.token)) == .CARILLON_OK)
         let body = try #require(fixture.host.requests.last).bodyText
@@ -194,7 +194,7 @@ struct SnippetTests {
         #expect(!body.contains("title") && !body.contains("**") && !body.contains(#"\n"#))
     }
 
-    @Test(arguments: answers) func theServicesAnswersAreRead(_ answer: Answer) throws {
+    @Test(arguments: answers) func serviceResponsesAreRead(_ answer: Answer) throws {
         let fixture = try Self.fixture(answer.service)
         let token = try #require(Self.samples.first { $0.service == answer.service }).token
         #expect(try fixture.deliver(.wake("dm"), to: SampleRegistration(token: token)) == .CARILLON_OK)

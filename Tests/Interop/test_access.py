@@ -25,7 +25,7 @@ def ask(router, *words: str) -> dict:
     return json.loads(run(router, *words, "--json"))
 
 
-def test_a_blocked_user_is_out_at_once_and_stays_out(stopped_router, lab, tmp_path, alice, bob):
+def test_a_blocked_user_is_removed_immediately_and_stays_out(stopped_router, lab, tmp_path, alice, bob):
     carol = Person()
     relay = LocalRelay(tmp_path / "relay").start()
     stopped_router.watch(always=[relay])
@@ -226,7 +226,7 @@ class HostileRelay:
         self._server.shutdown()
 
 
-def test_a_hostile_relay_is_seen_and_blocked(stopped_router, alice):
+def test_a_hostile_relay_is_detected_and_blocked(stopped_router, alice):
     hostile = HostileRelay(alice)
     console = Console(stopped_router).start()
     router = stopped_router

@@ -43,7 +43,7 @@ def values(event, name) -> list[str]:
     return [tag[1] for tag in event["tags"] if tag[0] == name]
 
 
-def test_is_published_to_the_operators_relays_and_names_the_real_port(stopped_router, relay):
+def test_it_is_published_to_the_operators_relays_with_the_real_port(stopped_router, relay):
     router = stopped_router
     router.watch([relay])
     router.start()
@@ -54,7 +54,7 @@ def test_is_published_to_the_operators_relays_and_names_the_real_port(stopped_ro
     assert values(event, "platform") == ["android", "gotify", "ios", "ntfy", "unifiedpush", "web"]
 
 
-def test_stays_the_same_over_restarts_until_it_says_something_else(stopped_router, local_relay):
+def test_the_advertisement_changes_only_with_its_content(stopped_router, local_relay):
     router = stopped_router
     router.configuration["relay"]["url"] = "wss://notify.example.com"
     router.configuration["relays"] = {"publish": [local_relay.url]}
@@ -78,7 +78,7 @@ def test_stays_the_same_over_restarts_until_it_says_something_else(stopped_route
     assert served(router)["created_at"] > first["created_at"]
 
 
-def test_says_what_an_app_has_to_know_before_it_registers(stopped_router, lab):
+def test_the_advertisement_describes_the_router_for_apps(stopped_router, lab):
     """The same in the event, in the NIP-11 document, and over HTTP for a browser, which needs the key to subscribe."""
     router = stopped_router
     router.configuration["relay"] |= {
@@ -105,7 +105,7 @@ def test_says_what_an_app_has_to_know_before_it_registers(stopped_router, lab):
     assert (document["pubkey"], document["relay"]) == (router.public_key, router.url)
 
 
-def test_is_published_nowhere_where_the_operator_says_so(stopped_router, local_relay):
+def test_a_disabled_advertisement_is_not_published(stopped_router, local_relay):
     router = stopped_router
     router.watch([local_relay], publish=[])
     router.start()

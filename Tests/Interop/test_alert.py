@@ -106,7 +106,7 @@ def test_a_like_becomes_the_alert_of_the_specification(scene, content):
     assert scene.push_for(like).payload == expected
 
 
-def test_another_reaction_says_that_it_is_one(scene):
+def test_another_reaction_is_shown_as_a_reaction(scene):
     fire = scene.bob.reaction("🔥", scene.note)
     expected = payload(fire, "⚡ bob reacted to your note", "🔥", **referring(scene.note))
     assert scene.push_for(fire).payload == expected
@@ -141,7 +141,7 @@ def test_a_follow_becomes_the_alert_of_the_specification_once(scene):
     assert [push.payload["event_id"] for push in scene.lab.received()] == [reply["id"]]
 
 
-def test_a_gift_wrap_made_by_nostr_sdk_tells_no_sender(scene):
+def test_a_gift_wrap_by_nostr_sdk_shows_no_sender(scene):
     wrap = scene.bob.message("for your eyes only", scene.alice)
     assert wrap["kind"] == 1059
     push = scene.push_for(wrap)
@@ -165,7 +165,7 @@ def test_a_note_that_was_never_seen_is_referred_to_by_its_id_alone(scene):
     assert scene.push_for(reply).payload == expected
 
 
-def test_ones_own_events_and_those_for_others_wake_nobody(scene):
+def test_own_events_and_those_for_others_send_no_push(scene):
     carol = Person()
     own = scene.alice.note("talking to myself", scene.alice)
     elsewhere = scene.bob.note("psst", carol)
@@ -188,19 +188,19 @@ def test_an_event_that_comes_twice_pushes_once(scene):
     assert len(scene.lab.received()) == 1
 
 
-def test_texts_reach_the_phone_as_they_were_written(scene):
+def test_texts_reach_the_phone_unchanged(scene):
     text = 'She said "no\\yes"\n\t</script> 👩🏽‍🚀 Ǖ é'
     reply = scene.bob.reply(text, scene.note)
     assert scene.push_for(reply).payload["aps"]["alert"]["body"] == text
 
 
-def test_what_could_deceive_a_reader_does_not_reach_the_phone(scene):
+def test_deceptive_characters_do_not_reach_the_phone(scene):
     reply = scene.bob.reply("pay \u0001\u001f\u007f\u202egnp.exe\u202c\u2028\u200b\u200b\ufeffnow", scene.note)
     assert scene.push_for(reply).payload["aps"]["alert"]["body"] == "pay gnp.exe\nnow"
 
 
 @pytest.mark.parametrize("content", ["x" * 50_000, "👩‍👩‍👧‍👦" * 2_000, '"\\' * 10_000], ids=len)
-def test_the_body_is_the_beginning_of_what_somebody_wrote(scene, content):
+def test_the_body_is_the_start_of_the_authors_text(scene, content):
     reaction = scene.bob.reaction(content, scene.note)
     push = scene.push_for(reaction)
     alert = push.payload["aps"]["alert"]
@@ -210,7 +210,7 @@ def test_the_body_is_the_beginning_of_what_somebody_wrote(scene, content):
     assert push.payload["referenced_event_id"] == scene.note["id"]
 
 
-def test_a_body_is_always_there(scene):
+def test_a_body_is_never_missing(scene):
     """Seed 000. An empty reaction is a like (NIP-25)."""
     assert scene.push_for(scene.bob.reaction("", scene.note)).payload["aps"]["alert"] == {
         "title": "⚡ bob liked your note",
@@ -228,7 +228,7 @@ def test_a_note_that_only_mentions_an_event_names_it(scene):
 
 
 @pytest.mark.parametrize("kind", [4, 30023])
-def test_an_article_and_a_message_that_came_by_are_known(scene, kind):
+def test_articles_and_messages_seen_earlier_are_known(scene, kind):
     tags = [["p", scene.bob.hex]] if kind == 4 else [["d", "a"]]
     written = scene.alice.event(kind, "Some words", tags)
     publish_with_nostr_sdk(scene.router, written)
@@ -238,7 +238,7 @@ def test_an_article_and_a_message_that_came_by_are_known(scene, kind):
     assert payload["referenced_event_content"] == "Some words"
 
 
-def test_an_event_that_has_expired_wakes_nobody(scene):
+def test_an_expired_event_sends_no_push(scene):
     """NIP-40."""
     past = scene.bob.note("too late", scene.alice, tags=[["expiration", "1700000000"]])
     future = scene.bob.note("in time", scene.alice, tags=[["expiration", "9000000000"]])

@@ -38,7 +38,7 @@ def value(family, suffix: str = "", **labels) -> float:
     )
 
 
-def test_the_token_is_made_once_and_is_ours_alone(console, stopped_router):
+def test_the_token_is_created_once_and_private(console, stopped_router):
     console.start()
     token = console.token
     assert stat.S_IMODE(console.token_file.stat().st_mode) == 0o600 and len(token) == 43
@@ -57,7 +57,7 @@ def test_a_token_that_others_can_read_is_refused(console, stopped_router):
     assert checked.returncode == 1 and "the token is open to other users" in checked.stderr
 
 
-def test_health_is_for_everybody_and_all_else_takes_the_token(console):
+def test_health_is_public_and_other_paths_require_the_token(console):
     console.start()
     assert console.json("/healthz", token=None) == (200, {"alive": True, "stuck": []})
     assert console.json("/readyz", token=None) == (200, {"ready": True, "not_ready": []})
@@ -71,7 +71,7 @@ def issues(console) -> dict:
     return {each["code"]: each for each in console.json("/v1/issues")[1]["issues"]}
 
 
-def test_readiness_names_what_is_amiss(console, stopped_router):
+def test_readiness_names_problems(console, stopped_router):
     stopped_router.configuration["relays"] = {"always": ["ws://127.0.0.1:1"]}
     console.start()
     status, answer = console.json("/readyz", token=None)
@@ -80,7 +80,7 @@ def test_readiness_names_what_is_amiss(console, stopped_router):
     assert detailed == {"code": "no-relay", "message": "none of 1 under relays.always is connected"}
 
 
-def test_a_platform_that_cannot_be_served_is_an_issue_with_a_remedy_that_fits(console, stopped_router):
+def test_an_unserved_platform_is_an_issue_with_a_matching_fix(console, stopped_router):
     """The others are served, so that the router is ready."""
     app = stopped_router.configuration["apps"]["default"]
     app["ios"]["team_id"] = "not ten characters"
@@ -98,7 +98,7 @@ def test_a_platform_that_cannot_be_served_is_an_issue_with_a_remedy_that_fits(co
     assert failed["params"]["code"] == "transport-failed-no-plugin" and "credentials" not in failed["fix"]
 
 
-def test_a_transport_that_waits_for_a_human_is_an_issue_and_others_are_ready(console, stopped_router, lab, alice, bob):
+def test_a_paused_transport_is_an_issue_and_others_are_ready(console, stopped_router, lab, alice, bob):
     stopped_router.configuration["apps"]["default"]["ios"]["key_id"] = "WRONGKEYID"
     console.start()
     with Socket(stopped_router) as socket:
@@ -121,7 +121,7 @@ def test_every_metric_is_in_the_documents():
     assert len(made) > 30 and documented == made
 
 
-def test_metrics_are_what_prometheus_reads(console, stopped_router, lab, alice, bob, tmp_path):
+def test_prometheus_reads_the_metrics(console, stopped_router, lab, alice, bob, tmp_path):
     certificate, key = Authority(tmp_path / "authority").push_certificate("com.example.other", days=100)
     stopped_router.configuration["apps"]["other"] = {
         "ios": {
@@ -196,13 +196,13 @@ def check_histogram(family):
         assert row["buckets"][-1] == (math.inf, row["count"])
 
 
-def test_metrics_can_be_shown_to_everybody(stopped_router):
+def test_metrics_can_be_public(stopped_router):
     console = Console(stopped_router, open_metrics=True).start()
     assert console.ask("/metrics", token=None)[0] == 200
     assert console.ask("/v1/devices", token=None)[0] == 401
 
 
-def test_devices_are_looked_after(console, stopped_router, lab, alice, bob):
+def test_devices_are_listed_tested_and_removed(console, stopped_router, lab, alice, bob):
     console.start()
     token = device_token()
     message = bob.message("hello", alice)
@@ -234,7 +234,7 @@ def test_devices_are_looked_after(console, stopped_router, lab, alice, bob):
     assert len(lab.received()) == 2
 
 
-def test_what_clients_are_refused_is_counted_at_each_door(console, stopped_router):
+def test_refusals_are_counted_per_listener(console, stopped_router):
     """By the client that a proxy on this machine names, which is believed unless the configuration says otherwise."""
     limits = {"connections_per_client": 1, "per_connection_per_second": 1, "connection_burst": 2}
     stopped_router.configuration["relay"]["limits"] = limits

@@ -67,7 +67,7 @@ def target(path: str) -> str:
     return re.sub(r"\{\w+\}", "1", path)
 
 
-def test_each_endpoint_is_closed_to_those_who_may_not(door):
+def test_each_endpoint_refuses_unauthorized_clients(door):
     tried = 0
     for method, path, operation in door.operations:
         place = target(path)
@@ -91,7 +91,7 @@ def test_each_endpoint_is_closed_to_those_who_may_not(door):
     assert tried > 30
 
 
-def test_a_proof_is_for_one_owner_one_request_and_once(door):
+def test_a_proof_is_valid_once_for_one_owner_and_request(door):
     url = f"http://127.0.0.1:{door.console.port}"
     owners = 0
     for method, path, operation in door.operations:
@@ -116,7 +116,7 @@ def test_a_proof_is_for_one_owner_one_request_and_once(door):
     assert owners >= 5
 
 
-def test_other_sites_get_nothing_done_and_nothing_to_read(door):
+def test_other_sites_can_neither_read_nor_write(door):
     for method, path, operation in door.operations:
         if not operation["security"]:
             continue

@@ -68,7 +68,7 @@ class Description:
         return answer
 
 
-def test_answers_are_what_the_description_says(console, stopped_router, lab, alice, bob):
+def test_responses_match_the_api_description(console, stopped_router, lab, alice, bob):
     stopped_router.configuration["relays"] = {"always": ["ws://127.0.0.1:1"]}
     console.start()
     api = Description(console)
@@ -166,14 +166,14 @@ def test_examples_of_signals(console, lab):
     assert all("example" in signals[name] for name in ["dm", "mention", "reply", "reaction", "repost", "follow"])
 
 
-def test_the_page_takes_nothing_from_elsewhere(console):
+def test_the_page_loads_only_from_the_router(console):
     console.start()
     status, page = console.ask("/v1/docs", token=None)
     assert status == 200 and "/v1/devices/{device}/test" in page
     assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", page) and "<script" not in page
 
 
-def test_schemathesis_finds_nothing(console, stopped_router, alice):
+def test_schemathesis_finds_no_errors(console, stopped_router, alice):
     """With a token for everything, but without what would change the router's state for the requests that follow."""
     console.start()
     with Socket(stopped_router) as socket:
@@ -232,7 +232,7 @@ def test_tokens_have_scopes(console, stopped_router, alice):
     assert reader not in stopped_router.log_text and operator not in stopped_router.log_text
 
 
-def test_people_sign_on_at_a_proxy(stopped_router):
+def test_a_proxy_signs_users_on(stopped_router):
     stopped_router.configuration_file
     console = Console(
         stopped_router,
@@ -252,7 +252,7 @@ def test_people_sign_on_at_a_proxy(stopped_router):
     assert ask("/v1/reload", "POST", x_forwarded_user="alice", origin="https://evil.example") == 403
 
 
-def test_sign_on_says_whose_word_counts(stopped_router):
+def test_sign_on_requires_trusted_proxies(stopped_router):
     Console(stopped_router, sign_on={"header": "X-User", "users": {"*": "all"}})
     checked = carillon("check", "--config", stopped_router.configuration_file)
     assert checked.returncode == 1

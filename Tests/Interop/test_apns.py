@@ -21,7 +21,7 @@ def app_by_certificate(lab) -> dict:
     }
 
 
-def test_a_certificate_takes_the_place_of_the_token(stopped_router, lab, alice, bob):
+def test_a_certificate_replaces_the_token(stopped_router, lab, alice, bob):
     stopped_router.configuration["apps"]["default"]["ios"] = app_by_certificate(lab)
     router = stopped_router.start()
     with Socket(router) as socket:
@@ -32,7 +32,7 @@ def test_a_certificate_takes_the_place_of_the_token(stopped_router, lab, alice, 
     assert push.header("apns-topic") == lab.addresses["apns"]["topic"]
 
 
-def test_check_says_what_is_wrong_with_a_certificate(stopped_router, lab):
+def test_check_names_errors_in_a_certificate(stopped_router, lab):
     block = app_by_certificate(lab) | {"topic": "org.example.other"}
     stopped_router.configuration["apps"]["default"]["ios"] = block
     result = carillon("check", "--config", stopped_router.configuration_file)
@@ -40,7 +40,7 @@ def test_check_says_what_is_wrong_with_a_certificate(stopped_router, lab):
     assert "topic" in result.stderr and "com.example.app" in result.stderr
 
 
-def test_a_development_build_is_found_where_it_is(stopped_router, lab, alice, bob):
+def test_a_development_build_is_reached_in_the_sandbox(stopped_router, lab, alice, bob):
     """The registration does not say that it is one: Apple calls the token bad, and the other environment takes it."""
     stopped_router.configuration["apps"]["default"]["ios"] |= {
         "sandbox": lab.addresses["apns_sandbox"]["url"],
@@ -112,7 +112,7 @@ def test_a_platform_that_is_not_configured_is_named_with_those_that_are(broadcas
     assert "pager" in result.stderr and "android, gotify" in result.stderr
 
 
-def test_what_happens_on_nostr_is_broadcast_to_a_channel(broadcaster, lab, alice, bob):
+def test_a_nostr_event_is_broadcast_to_a_channel(broadcaster, lab, alice, bob):
     channel = new_channel(broadcaster)
     router = broadcaster.start()
     content = {

@@ -40,7 +40,7 @@ def names_by_event(pushes) -> dict[str, set]:
     return names
 
 
-def test_a_backup_made_while_pushes_flow_goes_on_elsewhere(router, elsewhere, lab, tmp_path):
+def test_a_backup_of_a_running_router_continues_elsewhere(router, elsewhere, lab, tmp_path):
     people = [Person() for _ in range(4)]
     bob = Person()
     tokens = {person.hex: device_token() for person in people}
@@ -104,7 +104,7 @@ def test_a_backup_made_while_pushes_flow_goes_on_elsewhere(router, elsewhere, la
     assert all(len(ids) == 1 for ids in names.values()), "a delivery came under another name"
 
 
-def test_a_store_moves_with_all_that_waits(router, elsewhere, lab, alice, bob):
+def test_a_store_moves_with_its_queue(router, elsewhere, lab, alice, bob):
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
         socket.publish(first := bob.note("arrives before", alice))
@@ -221,7 +221,7 @@ def test_a_missing_program_is_named(stopped_router, tmp_path, monkeypatch):
     assert not list(stopped_router.folder.glob("*-backup-*"))
 
 
-def test_a_retired_store_goes_on_where_it_is_restored(router, elsewhere, lab, alice, bob, tmp_path):
+def test_a_retired_store_continues_where_it_is_restored(router, elsewhere, lab, alice, bob, tmp_path):
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
         lab.misbehave(kind="answer", status=503, times=0)

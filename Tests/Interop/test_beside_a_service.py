@@ -31,7 +31,7 @@ def files_of(router, owner: int) -> set[str]:
 
 
 @as_root
-def test_root_runs_commands_on_a_services_files_and_they_stay_the_services(stopped_router, alice, bob):
+def test_files_keep_their_owner_when_root_runs_commands(stopped_router, alice, bob):
     router = stopped_router
     Console(router, port=free_port()).start()
     note = bob.note("hello", alice)
@@ -57,7 +57,7 @@ def test_root_runs_commands_on_a_services_files_and_they_stay_the_services(stopp
 
 
 @as_root
-def test_what_others_can_read_is_still_refused(stopped_router, alice):
+def test_a_key_file_others_can_read_is_still_refused(stopped_router, alice):
     router = stopped_router.start()
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token())))
@@ -97,7 +97,7 @@ def owners(router) -> set[tuple[int, int]]:
 
 
 @as_root
-def test_what_root_writes_in_a_services_folder_is_the_services(service):
+def test_files_root_writes_in_a_service_folder_belong_to_the_service(service):
     state = service.folder / "state"
     assert "ios/default" in command(service, "devices", "list").stdout
     assert command(service, "explain", "ab" * 32).returncode == 3
@@ -123,7 +123,7 @@ def test_what_root_writes_in_a_services_folder_is_the_services(service):
 
 @as_root
 @pytest.mark.parametrize("name", ["carillon.sqlite-lock", "carillon.sqlite-rescued", "secrets", "new.key"])
-def test_links_in_a_services_folder_lead_root_nowhere(service, tmp_path, name):
+def test_root_follows_no_links_in_a_service_folder(service, tmp_path, name):
     link = service.folder / "state" / name
     victim = tmp_path / "roots"
     for is_there in [True, False]:
@@ -154,7 +154,7 @@ def test_root_serves_in_no_other_users_folder(service):
 
 
 @as_root
-def test_check_names_what_root_left_in_a_services_folder(service):
+def test_check_names_files_root_left_in_a_service_folder(service):
     state = service.folder / "state"
     for name in ["carillon.key", "carillon.sqlite", "carillon.sqlite-outbox"]:
         os.chown(state / name, 0, 0)
@@ -166,7 +166,7 @@ def test_check_names_what_root_left_in_a_services_folder(service):
     assert owners(service) == {(SERVICE, SERVICE)}
 
 
-def test_commands_need_no_credentials_that_only_the_service_is_lent(stopped_router, lab, tmp_path, alice):
+def test_commands_need_no_service_credentials(stopped_router, lab, tmp_path, alice):
     router = stopped_router
     folder = tmp_path / "credentials"
     folder.mkdir(mode=0o700)

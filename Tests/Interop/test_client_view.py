@@ -68,7 +68,7 @@ def test_its_device_can_be_removed(client, router, lab, alice, bob):
     assert lab.accepted(0, "apns", timeout=0) == []
 
 
-def test_the_session_is_as_it_is_told(router, lab, alice, bob):
+def test_the_documented_session_works(router, lab, alice, bob):
     """Requests and answers of NIP-46, word for word."""
     [told] = [block.text for block in blocks(PAGE) if '"method": "register"' in block.text]
     lines = told.splitlines()

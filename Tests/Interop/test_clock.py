@@ -39,7 +39,7 @@ def publish(router, *events):
         socket.publish(*events)
 
 
-def test_what_is_held_goes_when_the_cooldown_ends(paced_router, clock, lab, alice, bob):
+def test_a_held_push_is_sent_when_the_cooldown_ends(paced_router, clock, lab, alice, bob):
     register(paced_router, lab, alice)
     publish(paced_router, bob.note("the first", alice))
     lab.accepted(1)
@@ -49,7 +49,7 @@ def test_what_is_held_goes_when_the_cooldown_ends(paced_router, clock, lab, alic
     lab.accepted(2)
 
 
-def test_what_failed_is_tried_again(stopped_router, clock, lab, alice, bob):
+def test_a_failed_push_is_retried(stopped_router, clock, lab, alice, bob):
     router = stopped_router.start()
     register(router, lab, alice)
     lab.misbehave("answer", status=503, times=0)
@@ -72,7 +72,7 @@ def test_health_and_status_are_answered(stopped_router, clock):
         assert time.monotonic() - began < 10, "it took longer than looking for stuck parts does"
 
 
-def test_a_plugin_that_does_not_answer_is_waited_for_no_longer(stopped_router, clock, alice):
+def test_an_unresponsive_plugin_times_out(stopped_router, clock, alice):
     add(
         stopped_router,
         """

@@ -51,7 +51,7 @@ def check(file: Path, *options) -> subprocess.CompletedProcess:
     return carillon("cluster", "check", "--config", file, *options)
 
 
-def test_servers_that_flush_first_are_taken(tmp_path):
+def test_servers_that_flush_first_are_accepted(tmp_path):
     with nats_server(tmp_path / "n1") as (url, monitoring):
         file = configuration(tmp_path, nats=[url], monitoring=[monitoring])
         done = check(file)
@@ -63,7 +63,7 @@ def test_servers_that_flush_first_are_taken(tmp_path):
         assert report["problems"] == [] and report["servers"][0]["flushes_first"] is True
 
 
-def test_servers_that_flush_later_are_taken_only_by_the_operators_word(tmp_path):
+def test_servers_that_flush_later_need_the_operators_consent(tmp_path):
     with nats_server(tmp_path / "n1", sync="2m") as (url, monitoring):
         done = check(configuration(tmp_path, nats=[url], monitoring=[monitoring]))
         assert done.returncode == 1 and "sync_interval is not 'always'" in done.stdout, done.stdout
@@ -74,7 +74,7 @@ def test_servers_that_flush_later_are_taken_only_by_the_operators_word(tmp_path)
         assert done.returncode == 0 and "takes that" in done.stdout, done.stdout
 
 
-def test_whoever_cannot_be_reached_or_carries_no_streams_is_named(tmp_path):
+def test_servers_that_are_unreachable_or_lack_streams_are_named(tmp_path):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         nowhere = f"nats://127.0.0.1:{closed.getsockname()[1]}"
@@ -135,7 +135,7 @@ def test_serve_does_not_start_without_the_servers(tmp_path):
     assert not (tmp_path / "carillon.sqlite").exists()
 
 
-def test_without_the_block_there_is_nothing_to_check(tmp_path):
+def test_cluster_check_without_the_block_is_refused(tmp_path):
     file = tmp_path / "carillon.yaml"
     file.write_text("identity: { key_file: carillon.key }\nstore: { path: carillon.sqlite }\n")
     done = check(file)

@@ -39,7 +39,7 @@ def goes_on(load: Load, count: int):
     wait_until(lambda: len(load.accepted) >= before + count, f"{count} more events are accepted")
 
 
-def test_a_minority_that_is_cut_off_loses_nothing(make_cluster, lab):
+def test_a_minority_that_is_cut_off_loses_no_push(make_cluster, lab):
     cluster = make_cluster(can_be_cut=True)
     people = cluster.register(12)
     with Load(cluster, people) as load:

@@ -55,7 +55,7 @@ def push_everybody(cluster, lab, people) -> None:
     assert {push.target for push in lab.accepted(len(people))} == {token for _, token in people.values()}
 
 
-def test_rubbish_everywhere_stops_nobody_and_is_told(cluster, lab):
+def test_foreign_data_everywhere_stops_no_member_and_is_reported(cluster, lab):
     people = cluster.register(12)
     push_everybody(cluster, lab, people)
     intrude(cluster.servers[0], places())

@@ -56,7 +56,7 @@ def failed(member: Member) -> list[dict]:
     return answer(member, "queue", "list", "--failed")["deliveries"]
 
 
-def test_what_failed_in_partitions_is_listed_sent_again_and_dropped_at_any_member(cluster, lab):
+def test_dead_letters_of_partitions_are_listed_requeued_and_dropped(cluster, lab):
     people = cluster.register(EVERYWHERE)
     first, second, third = cluster.members
     lab.misbehave("answer", status=400, reason="PayloadEmpty", times=0)
@@ -124,7 +124,7 @@ def answer_has_issues(member: Member) -> bool:
     return run(member, "status").returncode == 1
 
 
-def test_any_member_tells_of_all_and_names_who_does_not_answer(cluster, lab):
+def test_any_member_reports_all_and_names_unresponsive_ones(cluster, lab):
     people = cluster.register(9)
     notes = publish(cluster, people)
     lab.accepted(9)
@@ -167,7 +167,7 @@ def explained(member: Member, event: str) -> dict | None:
     return story if story and "→ delivered" in run(member, "explain", event).stdout else None
 
 
-def test_an_author_takes_back_what_another_member_holds(cluster, lab):
+def test_a_deletion_reaches_the_member_that_holds_the_event(cluster, lab):
     """Each account has its partition with some member, and the deletion comes to one of them."""
     first, author = cluster.members[0], Person()
     people = [person for person, _ in cluster.register(12, batch={"cooldown_seconds": 3600}).values()]
@@ -252,7 +252,7 @@ def test_a_member_is_drained_and_a_partition_moves(cluster, lab):
     assert run(first, "cluster", "move", "0").returncode == 64
 
 
-def test_accounts_users_ways_in_and_plugins_are_those_of_all_members(tmp_path, lab):
+def test_accounts_users_listeners_and_plugins_of_all_members_are_shown(tmp_path, lab):
     relay = LocalRelay(tmp_path / "relay").start()
     proxy = CountingProxy(relay)
     api = {"api": {"listen": "127.0.0.1:0", "token_file": "api.token"}}
@@ -338,7 +338,7 @@ def repeats(members: list[Member]) -> int:
     return sum(int(line.split()[-1]) for line in lines if line.startswith("carillon_cluster_duplicates_total{"))
 
 
-def test_what_a_lost_member_had_on_its_way_is_sent_again_and_counted(keeping, lab):
+def test_pushes_in_flight_at_a_lost_member_are_resent_and_counted(keeping, lab):
     people = keeping.register(EVERYWHERE)
     first, second, third = keeping.members
     # A connection takes one request until APNs has answered one.
@@ -393,7 +393,7 @@ def test_rules_are_compared_on_the_events_of_all_members(keeping, lab, tmp_path)
     assert problem["says"] == refusing["says"]
 
 
-def test_a_reader_of_one_member_sees_what_all_do(keeping, lab):
+def test_a_reader_of_one_member_sees_events_of_all(keeping, lab):
     people = keeping.register(EVERYWHERE)
     first, third = keeping.members[0], keeping.members[2]
     token = (first.folder / "api.token").read_text().strip()

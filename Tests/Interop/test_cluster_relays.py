@@ -44,7 +44,7 @@ def holder(cluster: Cluster, proxy: CountingProxy) -> Member:
     return connection_owner(cluster.living, proxy)
 
 
-def test_relays_are_held_once_and_move_with_what_was_read(cluster, lab, proxies):
+def test_relays_are_read_by_one_member_and_move_with_their_marks(cluster, lab, proxies):
     people = cluster.register(6)
     wait_until_held(*proxies)
     for proxy in proxies:

@@ -71,7 +71,7 @@ def reach(member, people, lab):
     )
 
 
-def test_a_member_that_slept_through_two_snapshots_ends_and_begins_anew(make_cluster, lab):
+def test_a_member_that_missed_two_snapshots_exits_and_starts_again(make_cluster, lab):
     cluster = make_cluster(snapshot_after=10)
     first, sleeper = cluster.members
     people = cluster.register(4)
@@ -93,7 +93,7 @@ def test_a_member_that_slept_through_two_snapshots_ends_and_begins_anew(make_clu
     reach(sleeper, people, lab)
 
 
-def test_of_requests_the_oldest_go_first(make_cluster, lab):
+def test_the_oldest_requests_are_dropped_first(make_cluster, lab):
     api = {"api": {"listen": "127.0.0.1:0", "token_file": "api.token"}}
     cluster = make_cluster(api, max_bytes={"requests": MEBIBYTE})
     account = next(iter(cluster.register(2)))
@@ -111,7 +111,7 @@ def test_of_requests_the_oldest_go_first(make_cluster, lab):
     senders[1].show(ids[0], status=404)
 
 
-def test_what_does_not_fit_is_not_acknowledged(make_cluster, lab):
+def test_an_event_beyond_the_capacity_is_not_acknowledged(make_cluster, lab):
     cluster = make_cluster(max_bytes={"log": MEBIBYTE, "snapshots": MEBIBYTE})
     people = cluster.register(24)
     lab.misbehave("answer", status=503, times=0)

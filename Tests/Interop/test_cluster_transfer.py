@@ -69,7 +69,7 @@ def refused(router: Router) -> str:
     return router.log_text[before:]
 
 
-def test_there_and_back_with_pushes_that_wait(lab, relay, cluster, alone):
+def test_export_and_import_keep_queued_pushes(lab, relay, cluster, alone):
     alone.start()
     people = {person: device_token() for person in (Person() for _ in range(6))}
     with Socket(alone) as socket:
@@ -161,7 +161,7 @@ def test_there_and_back_with_pushes_that_wait(lab, relay, cluster, alone):
     assert max(counts.values()) == 1, "a push came twice"
 
 
-def test_a_cluster_is_not_written_over(tmp_path, lab, cluster):
+def test_an_existing_cluster_is_not_overwritten(tmp_path, lab, cluster):
     key = None
     for _ in range(2):
         member = cluster.add(key).start()

@@ -39,7 +39,7 @@ from programs import PATIENCE, built, carillon
         ("logs level Relays loud", 3),
     ],
 )
-def test_commands_exit_alike(stopped_router, words, status):
+def test_commands_share_exit_codes(stopped_router, words, status):
     done = carillon(*words.split(), "--config", stopped_router.configuration_file)
     assert done.returncode == status, done.stdout + done.stderr
     assert done.stderr and not done.stdout
@@ -68,7 +68,7 @@ def test_lists_are_one_json_object(router):
         assert isinstance(json.loads(done.stdout), dict), words
 
 
-def test_check_names_every_mistake_with_its_line(tmp_path):
+def test_check_names_every_error_with_its_line(tmp_path):
     (tmp_path / "carillon.yaml").write_text(
         textwrap.dedent(
             """\
@@ -103,7 +103,7 @@ def test_check_names_every_mistake_with_its_line(tmp_path):
     assert not (tmp_path / "carillon.key").exists()
 
 
-def test_check_names_mistakes_in_rules_plugins_and_their_blocks(stopped_router):
+def test_check_names_errors_in_rules_plugins_and_their_blocks(stopped_router):
     router = stopped_router
     (router.folder / "rules.yaml").write_text(
         textwrap.dedent(
@@ -136,13 +136,13 @@ def test_check_names_mistakes_in_rules_plugins_and_their_blocks(stopped_router):
         assert f'"{app.split(".")[-1]}"' in written[number - 2] + written[number - 1]
 
 
-def test_check_is_content_with_a_configuration_that_runs(stopped_router, lab):
+def test_check_accepts_a_working_configuration(stopped_router, lab):
     check = carillon("check", "--config", stopped_router.configuration_file)
     assert (check.returncode, check.stderr) == (0, "")
     assert lab.received() == []
 
 
-def test_a_router_with_a_mistake_in_its_configuration_does_not_start(stopped_router):
+def test_a_router_with_an_invalid_configuration_does_not_start(stopped_router):
     stopped_router.configuration["defaults"] = {"mode": "loud"}
     serve = carillon("serve", "--config", stopped_router.configuration_file)
     assert serve.returncode == 1
@@ -226,7 +226,7 @@ def test_rules_try_shows_a_wake_up_and_other_platforms(stopped_router, lab, alic
 
 
 @pytest.mark.parametrize("kind", [30311, 22242, 10002])
-def test_rules_try_says_that_other_kinds_wake_nobody(stopped_router, alice, kind):
+def test_rules_try_reports_that_other_kinds_send_no_push(stopped_router, alice, kind):
     run = rules_try(stopped_router, alice, Person().event(kind, "", [["p", alice.hex]]))
     assert run.returncode == 1
     assert "wakes nobody" in run.stderr
@@ -268,7 +268,7 @@ def test_every_listed_fixture_is_an_event_to_start_from(tmp_path):
     assert unknown.returncode != 0 and "did you mean 'like'?" in unknown.stderr
 
 
-def test_schemas_are_what_other_programs_take_for_one(stopped_router):
+def test_schemas_are_valid_for_other_programs(stopped_router):
     rules = json.loads(carillon("rules", "schema").stdout)
     configuration = json.loads(carillon("check", "--schema").stdout)
     for schema in [rules, configuration]:
@@ -314,7 +314,7 @@ def test_rules_are_checked_again_when_they_change(tmp_path):
         patience.cancel()
 
 
-def test_the_built_in_rules_written_to_a_file_say_the_same(stopped_router, alice):
+def test_the_built_in_rules_in_a_file_are_equivalent(stopped_router, alice):
     event = Person().event(7, "+", [["e", "ab" * 32], ["p", alice.hex]])
     built_in = Trial(stopped_router, alice, event).body
     rules = carillon("rules", "default")

@@ -60,7 +60,7 @@ def token(console: Console, name: str, *scopes: str) -> str:
     return json.loads(made.stdout)["token"]
 
 
-def test_pages_are_there_for_everybody_and_cost_no_strangers_share(console):
+def test_pages_are_public_and_use_no_client_limit(console):
     for _ in range(40):
         for path in ["/console/", "/console/console.js", "/me/"]:
             assert console.ask(path, token=None)[0] == 200, path
@@ -88,7 +88,7 @@ def test_a_browser_signs_in_and_out(console):
     assert former.split("=", 1)[1] not in console.router.log_text
 
 
-def test_other_sites_sign_nobody_in_and_change_nothing(console):
+def test_other_sites_cannot_sign_in_or_change_anything(console):
     browser = Browser(console).sign_in(console.token)
     for headers in [
         {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "https://evil.example"},

@@ -42,7 +42,7 @@ def test_the_name_comes_from_the_profile(router, lab, relay, alice, bob):
     assert "Bob the Builder" in alert(push)["title"]
 
 
-def test_an_event_that_comes_over_the_socket_is_explained_by_relays(router, lab, relay, alice, bob):
+def test_an_event_over_the_socket_gets_context_from_relays(router, lab, relay, alice, bob):
     note = alice.note("The root of it all. " + "x" * 200)
     publish(relay, bob, bob.event(0, json.dumps({"name": "bob"})), note)
     register(router, alice)
@@ -90,7 +90,7 @@ rules:
     assert alert(push)["body"] == "@carol @carol “This is the way” “This is the way” “Once upon a time”"
 
 
-def test_what_no_relay_knows_holds_nothing_up(router, lab, relay, alice, bob):
+def test_context_unknown_to_all_relays_delays_no_push(router, lab, relay, alice, bob):
     note = alice.note("nowhere to be found")
     router.stop()
     router.configuration["context"] = {"wait_milliseconds": 1_500}
@@ -123,7 +123,7 @@ def test_a_name_once_known_survives_a_restart_without_relays(router, lab, relay,
     relay.start()
 
 
-def test_a_wake_up_asks_relays_for_nothing(stopped_router, lab, hostile_relay, alice, bob):
+def test_a_wake_up_fetches_no_context(stopped_router, lab, hostile_relay, alice, bob):
     stopped_router.configuration["relays"] = {"always": [hostile_relay.url]}
     router = stopped_router.start()
     with Socket(router) as socket:
@@ -135,7 +135,7 @@ def test_a_wake_up_asks_relays_for_nothing(stopped_router, lab, hostile_relay, a
 
 
 @pytest.mark.parametrize("setting, mode", [({}, "wake"), ({}, "nudge"), ("off", "alert")])
-def test_what_nobody_may_be_shown_is_not_on_disk(stopped_router, lab, alice, bob, setting, mode):
+def test_hidden_text_is_not_on_disk(stopped_router, lab, alice, bob, setting, mode):
     stopped_router.configuration["context"] = setting
     router = stopped_router.start()
     with Socket(router) as socket:
@@ -190,7 +190,7 @@ def test_a_zap_names_its_sender_and_the_amount(router, lab, relay, alice, bob):
         (lambda mine, other: [["q", mine]], "mention"),
     ],
 )
-def test_replies_and_mentions_are_told_apart_by_whose_note_is_answered(router, lab, relay, alice, bob, tags, signal):
+def test_replies_and_mentions_are_distinguished_by_the_parents_author(router, lab, relay, alice, bob, tags, signal):
     carol = Person()
     mine, other = alice.note("mine"), carol.note("hers")
     publish(relay, bob, mine, other)

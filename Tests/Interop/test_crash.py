@@ -10,7 +10,7 @@ from nostr import Person, Socket, device_token, ios
     [{"kind": "answer", "status": 503}, {"kind": "silence"}],
     ids=["APNs answers 503", "APNs is silent"],
 )
-def test_a_push_that_was_under_way_arrives_after_a_crash(router, lab, alice, bob, trouble):
+def test_a_push_in_flight_arrives_after_a_crash(router, lab, alice, bob, trouble):
     token = device_token()
     lab.misbehave(**trouble, times=0)
     with Socket(router) as socket:
@@ -88,7 +88,7 @@ def test_a_registration_that_was_accepted_survives_a_crash(router, lab, alice, b
     lab.accepted(1)
 
 
-def test_what_was_delivered_is_not_pushed_again_after_a_crash(router, lab, alice, bob):
+def test_a_delivered_event_is_not_pushed_again_after_a_crash(router, lab, alice, bob):
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
         first = [bob.note(f"number {number}", alice) for number in range(5)]

@@ -95,7 +95,7 @@ FAULTS = [
 
 @BOTH
 @pytest.mark.parametrize("damage, words", FAULTS, ids=[damage.__name__ for damage, _ in FAULTS])
-def test_a_bad_database_is_refused_with_a_way_out_and_stays_as_it_is(filled, lab, name, called, damage, words):
+def test_a_damaged_database_is_refused_with_a_fix_and_unchanged(filled, lab, name, called, damage, words):
     path = filled.folder / name
     backup = path.read_bytes()
     damage(path)
@@ -118,14 +118,14 @@ def test_a_bad_database_is_refused_with_a_way_out_and_stays_as_it_is(filled, lab
     assert filled.stop() == 0
 
 
-def test_sound_databases_are_called_sound(filled):
+def test_sound_databases_are_reported_as_sound(filled):
     run = carillon("store", "check", "--config", filled.configuration_file, cwd=filled.folder)
     assert run.returncode == 0, run.stderr
     assert run.stdout.count(": sound, ") == 2 and "26 devices" in run.stdout and "26 deliveries" in run.stdout, run.stdout
 
 
 @BOTH
-def test_a_log_whose_file_is_gone_is_not_thrown_away(filled, lab, alice, bob, name, called):
+def test_an_orphaned_log_is_not_deleted(filled, lab, alice, bob, name, called):
     router = filled.start()
     with Socket(router) as socket:
         socket.publish(Person().registration(router, ios(device_token())), bob.note("one more", alice))
@@ -143,7 +143,7 @@ def test_a_log_whose_file_is_gone_is_not_thrown_away(filled, lab, alice, bob, na
     assert router.stop() == 0
 
 
-def test_a_log_that_was_cut_costs_its_end_and_no_more(filled, lab, bob):
+def test_a_truncated_log_loses_only_its_end(filled, lab, bob):
     """The kernel keeps what a killed process wrote; a disk that lies, or a bad copy, may cut it."""
     router = filled.start()
     lab.misbehave("silence", times=0)
@@ -167,7 +167,7 @@ def test_a_log_that_was_cut_costs_its_end_and_no_more(filled, lab, bob):
 
 
 @BOTH
-def test_damage_met_while_running_is_told_once_and_nothing_is_written_any_more(filled, lab, alice, bob, name, called):
+def test_damage_while_running_is_reported_once_and_stops_writing(filled, lab, alice, bob, name, called):
     router = filled.start()
     path = router.folder / name
     lab.accepted(26)
@@ -189,7 +189,7 @@ def test_damage_met_while_running_is_told_once_and_nothing_is_written_any_more(f
     assert str(path) in refusal(router)
 
 
-def test_a_registry_that_is_gone_is_not_begun_anew_beside_a_filled_outbox(filled, lab):
+def test_a_missing_registry_is_not_recreated_next_to_a_filled_outbox(filled, lab):
     path = filled.folder / REGISTRY
     away = path.rename(filled.folder / "away")
     said = refusal(filled)
@@ -204,7 +204,7 @@ def test_a_registry_that_is_gone_is_not_begun_anew_beside_a_filled_outbox(filled
     assert filled.stop() == 0
 
 
-def test_what_is_not_there_yet_is_not_called_sound(stopped_router):
+def test_a_missing_store_is_not_reported_as_sound(stopped_router):
     run = carillon("store", "check", "--config", stopped_router.configuration_file)
     assert run.returncode == 0 and run.stdout.count(": not there yet") == 2, run
     run = carillon("store", "rescue", "--config", stopped_router.configuration_file)
@@ -228,7 +228,7 @@ def page_of_rows_overwritten(path: Path):
 
 
 @BOTH
-def test_what_can_be_read_is_rescued_into_a_new_database(filled, lab, bob, name, called):
+def test_readable_rows_are_rescued_into_a_new_database(filled, lab, bob, name, called):
     path = filled.folder / name
     page_of_rows_overwritten(path)
     assert "is damaged" in refusal(filled)
@@ -255,7 +255,7 @@ def test_what_can_be_read_is_rescued_into_a_new_database(filled, lab, bob, name,
 
 
 @BOTH
-def test_what_cannot_be_rescued_does_not_keep_the_other_from_it(filled, name, called):
+def test_an_unreadable_store_does_not_block_the_rescue_of_the_other(filled, name, called):
     lost, readable = filled.folder / name, filled.folder / (OUTBOX if name == REGISTRY else REGISTRY)
     header_overwritten(lost)
     page_of_rows_overwritten(readable)
@@ -273,7 +273,7 @@ def test_what_cannot_be_rescued_does_not_keep_the_other_from_it(filled, name, ca
 
 @BOTH
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
-def test_what_root_rescues_belongs_to_the_router_still(filled, name, called):
+def test_a_store_rescued_by_root_still_belongs_to_the_router(filled, name, called):
     path = filled.folder / name
     page_of_rows_overwritten(path)
     bad = path.read_bytes()

@@ -28,7 +28,7 @@ def carol():
     return Person()
 
 
-def test_lists_and_shows_who_is_registered_and_how_pushes_went(router, lab, socket, alice, bob, carol):
+def test_devices_are_listed_with_their_push_results(router, lab, socket, alice, bob, carol):
     socket.publish(
         alice.registration(router, ios(device_token(), mode="nudge"), device="phone"),
         alice.registration(router, ios(device_token(), filters={"dm": True}), device="tablet"),
@@ -93,7 +93,7 @@ def test_a_test_push_prints_the_push_services_own_answer(router, lab, socket, al
     assert loud.returncode == 64 and "wake, nudge, sealed, alert" in loud.stderr
 
 
-def test_shows_what_a_device_wishes(router, socket, alice):
+def test_device_preferences_are_shown(router, socket, alice):
     wishes = {
         "quiet": {"start": "01:00", "end": "02:00", "tz": "UTC+9", "dm_bypass_quiet": True},
         "batch": {"daily_cap": 40},
@@ -111,7 +111,7 @@ def test_shows_what_a_device_wishes(router, socket, alice):
         assert words in text
 
 
-def test_a_sealed_test_push_reads_to_the_device_alone(router, lab, socket, alice):
+def test_a_sealed_test_push_is_readable_only_by_the_device(router, lab, socket, alice):
     app = App()
     content = {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upAlice"), "filters": {"dm": True}}
     socket.publish(alice.registration(router, content | app.keys, device="browser"))
@@ -122,7 +122,7 @@ def test_a_sealed_test_push_reads_to_the_device_alone(router, lab, socket, alice
     assert b"This is a test" not in push.body
 
 
-def test_a_test_push_says_less_where_every_push_does(router, lab, socket, alice):
+def test_a_test_push_is_reduced_like_other_pushes(router, lab, socket, alice):
     # Nothing can be encrypted for a device that names no keys.
     content = {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upAlice"), "filters": {"dm": True}}
     socket.publish(alice.registration(router, content | {"mode": "sealed"}, device="browser"))

@@ -62,7 +62,7 @@ def errors(router: Router) -> list[str]:
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_nothing_is_promised_that_cannot_be_kept_and_all_goes_on_by_itself(
+def test_a_full_disk_refuses_events_and_recovery_is_automatic(
     stopped_router, disk, lab, alice, bob, trouble
 ):
     stopped_router.configuration["relay"]["limits"] = {"registration_burst": 3, "registrations_per_key_per_hour": 1}
@@ -98,7 +98,7 @@ def test_nothing_is_promised_that_cannot_be_kept_and_all_goes_on_by_itself(
     assert len(pushed) == len(set(pushed)) == 44
 
 
-def test_a_full_disk_is_told_before_anything_is_refused(stopped_router, disk):
+def test_a_full_disk_is_reported_before_events_are_refused(stopped_router, disk):
     """Nothing comes, so that no refusal tells of it."""
     console = Console(stopped_router).start()
 
@@ -115,7 +115,7 @@ def test_a_full_disk_is_told_before_anything_is_refused(stopped_router, disk):
     assert console.json("/readyz", token=None)[0] == 200
 
 
-def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_router, disk, lab, alice, bob):
+def test_pushes_in_flight_when_the_disk_failed_are_not_sent_twice(stopped_router, disk, lab, alice, bob):
     router = stopped_router.start()
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
@@ -133,7 +133,7 @@ def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_rou
     assert len(lab.received()) == 30
 
 
-def test_a_kill_while_the_disk_is_full_loses_nothing_that_was_promised(stopped_router, disk, lab, alice, bob):
+def test_a_kill_with_a_full_disk_loses_no_promised_push(stopped_router, disk, lab, alice, bob):
     router = stopped_router.start()
     lab.misbehave("silence", times=0)
     with Socket(router) as socket:
@@ -154,7 +154,7 @@ def test_a_kill_while_the_disk_is_full_loses_nothing_that_was_promised(stopped_r
 
 
 @pytest.mark.parametrize("trouble", ["ENOSPC", "EROFS", "EIO fsync"])
-def test_a_start_on_such_a_disk_serves_or_says_why_not_and_changes_nothing(
+def test_a_start_on_a_full_disk_serves_or_explains_and_changes_nothing(
     stopped_router, disk, lab, alice, bob, trouble
 ):
     router = stopped_router.start()
@@ -199,7 +199,7 @@ def test_a_router_on_a_full_disk_still_stops_in_time(stopped_router, disk, lab, 
     assert router.stop() == 0
 
 
-def test_what_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_router, disk, lab, alice, bob):
+def test_an_event_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_router, disk, lab, alice, bob):
     router = stopped_router
     router.configuration["defaults"] = {"cooldown_seconds": 10, "window_seconds": 0, "daily_cap": 100}
     router.start()
@@ -235,7 +235,7 @@ def test_what_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_rou
     assert outcomes(three) == []
 
 
-def test_a_backup_on_a_full_disk_says_that_it_is_full(stopped_router, disk, lab, alice, bob):
+def test_a_backup_on_a_full_disk_reports_it(stopped_router, disk, lab, alice, bob):
     """Copies are made beside the store. SQLite calls its own failure there `not an error`."""
     router = stopped_router.start()
     with Socket(router) as socket:

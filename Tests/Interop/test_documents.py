@@ -144,7 +144,7 @@ RUN = [block for block in SHELL if is_run(block)]
 
 
 @pytest.mark.parametrize("page", sorted({block.page for block in RUN}), ids=lambda page: page.name)
-def test_the_commands_of_a_page_do_what_they_say(scene, page):
+def test_documented_commands_work(scene, page):
     """One after the other in a folder of their own, as somebody would who follows the page."""
     folder = scene.page(page.stem)
     for block in RUN:
@@ -157,7 +157,7 @@ def test_the_commands_of_a_page_do_what_they_say(scene, page):
         assert done.returncode == 0, f"{block.place}\n{text}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
 
 
-def test_all_shell_is_shell():
+def test_shell_blocks_are_valid():
     for block in SHELL:
         # <word> stands for what the reader knows.
         text = re.sub(r"<[a-z]+>", "word", block.text)
@@ -171,7 +171,7 @@ def command_help(path: tuple[str, ...]) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
-def test_commands_and_their_options_are_there():
+def test_documented_commands_and_options_exist():
     """Also of blocks that cannot run here, and of commands named in the text."""
     named = [(block.place, words) for block in SHELL for words in commands(block.text)]
     for page in pages():
@@ -199,7 +199,7 @@ def test_commands_and_their_options_are_there():
                 assert re.search(rf"{name}\b", text), f"{place}: carillon {' '.join(path)} has no {name}"
 
 
-def test_whatever_is_not_run_says_why():
+def test_skipped_blocks_have_a_reason():
     for block in SHELL:
         if block.mark is not None and block.mark.startswith("not run"):
             assert re.fullmatch(r"not run: .{8,}", block.mark), block.place
@@ -289,7 +289,7 @@ YAML = [
 ]
 
 
-def test_configurations_and_rules_are_taken(scene):
+def test_documented_configurations_and_rules_are_accepted(scene):
     keys = set(SCHEMA["properties"])
     folder = scene.page("yaml")
     counts: dict[str, int] = {}
@@ -362,7 +362,7 @@ def rules_problem(scene, folder: Path, value, kind: str) -> str:
     return done.stderr + done.stdout if done.returncode else ""
 
 
-def test_json_is_json():
+def test_json_blocks_are_valid():
     found = [block for block in ALL if block.language == "json" and block.mark is None and block.page.name not in CHECKED_ONLY]
     assert len(found) > 3
     for block in found:
@@ -376,7 +376,7 @@ def test_json_is_json():
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(REPOSITORY)))
-def test_links_lead_somewhere(page):
+def test_links_are_not_broken(page):
     for path, heading in links(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name}: {path}"
@@ -399,12 +399,12 @@ def test_the_readme_is_short_and_leads_to_every_page():
     assert set(pages()) <= reached, [page.name for page in set(pages()) - reached]
 
 
-def test_what_is_made_is_fresh():
+def test_generated_documents_are_up_to_date():
     done = subprocess.run([REPOSITORY / "contrib/update-docs", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_messages_are_those_of_the_programs():
+def test_quoted_messages_match_the_programs():
     """What troubleshooting.md quotes is said by the sources."""
     code = "".join(
         path.read_text() for folder in ["Sources", "Plugins"] for path in (REPOSITORY / folder).rglob("*.swift")
@@ -469,7 +469,7 @@ def scene_metrics(scene) -> str:
     return done.stdout
 
 
-def test_the_dashboard_is_one():
+def test_the_dashboard_is_valid():
     dashboard = json.loads((REPOSITORY / "contrib/monitoring/grafana.json").read_text())
     assert {"title", "uid", "schemaVersion", "panels", "templating", "time"} <= set(dashboard)
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
@@ -516,7 +516,7 @@ def named_in_the_security_page() -> list[str]:
     return sorted({name for name in names if re.fullmatch(looks, name)})
 
 
-def test_each_claim_about_security_names_what_holds_it():
+def test_each_security_claim_names_its_test():
     tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
     code = [path for path in tracked if re.match(r"(Tests|Sources|Plugins|contrib)/.*\.(swift|py)$", path)]
     declared = {

@@ -40,7 +40,7 @@ def registration(router, person, address: str = ADDRESS, **more) -> dict:
     return person.registration(router, {"platform": "email", "token": address, "filters": ALL_SIGNALS, **more})
 
 
-def test_a_message_is_whole(mail_router, lab, alice, bob, server):
+def test_a_message_is_complete(mail_router, lab, alice, bob, server):
     configure(
         mail_router,
         server,
@@ -106,7 +106,7 @@ def test_over_tls_with_a_login_and_one_connection_for_many(mail_router, lab, ali
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_a_server_that_is_not_trusted_or_a_wrong_password_gets_nothing(
+def test_an_untrusted_server_or_wrong_password_gets_no_message(
     mail_router, lab, alice, bob, tmp_path, trusted
 ):
     authority = Authority(tmp_path / "authority")
@@ -126,7 +126,7 @@ def test_a_server_that_is_not_trusted_or_a_wrong_password_gets_nothing(
     server.stop()
 
 
-def test_a_server_that_restarts_loses_nothing(mail_router, lab, alice, bob, server):
+def test_a_restarting_server_loses_no_message(mail_router, lab, alice, bob, server):
     configure(mail_router, server, connections=1)
     router = mail_router.start()
     with Socket(router) as socket:

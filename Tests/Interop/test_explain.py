@@ -49,7 +49,7 @@ def nevent(event: dict) -> str:
     return sdk.Nip19Event(id, sdk.PublicKey.parse(event["pubkey"]), sdk.Kind(event["kind"]), relays).to_bech32()
 
 
-def test_tells_for_each_device_what_became_of_an_event(router, lab, socket, alice, bob):
+def test_an_event_is_explained_for_each_device(router, lab, socket, alice, bob):
     socket.publish(
         alice.registration(router, ios(device_token()), device="phone"),
         alice.registration(router, ios(device_token(), filters={"dm": True, "reply": False}), device="tablet"),
@@ -81,7 +81,7 @@ def test_tells_for_each_device_what_became_of_an_event(router, lab, socket, alic
         assert bob.hex not in run.stdout and "well said" not in run.stdout
 
 
-def test_tells_what_a_push_service_said(router, lab, socket, alice, bob):
+def test_a_push_services_response_is_shown(router, lab, socket, alice, bob):
     token = device_token()
     socket.publish(alice.registration(router, ios(token)))
     lab.declare(token, "unregistered", since=int(time.time() * 1000) + 60_000)
@@ -96,7 +96,7 @@ def test_tells_what_a_push_service_said(router, lab, socket, alice, bob):
     assert f"there is no device {device['device']} now; the last error of a push to it was gone (410" in shown.stderr
 
 
-def test_tells_what_is_the_same_for_everybody(router, lab, socket, alice, bob):
+def test_a_result_common_to_all_recipients_is_explained(router, lab, socket, alice, bob):
     socket.publish(alice.registration(router, ios(device_token())))
     own = alice.note("note to myself", alice)
     expired = bob.note("too late", alice, tags=[["expiration", "1700000000"]])
@@ -111,7 +111,7 @@ def test_tells_what_is_the_same_for_everybody(router, lab, socket, alice, bob):
     assert lab.received() == []
 
 
-def test_says_what_it_can_mean_that_nothing_is_known(router, lab, socket, alice, bob):
+def test_an_unknown_event_gets_advice(router, lab, socket, alice, bob):
     socket.publish(alice.registration(router, ios(device_token())))
     stranger = Person()
     unheard, elsewhere = bob.note("never sent", alice), bob.note("concerns nobody", stranger)
@@ -143,7 +143,7 @@ def test_says_what_it_can_mean_that_nothing_is_known(router, lab, socket, alice,
         assert run.returncode == 64 and "expected an event's id" in run.stderr
 
 
-def test_says_that_nothing_is_traced(stopped_router, lab, alice, bob):
+def test_a_disabled_trace_is_reported(stopped_router, lab, alice, bob):
     router = stopped_router
     missing = explain(router, "ab" * 32)
     assert missing.returncode == 3 and "there is no router yet" in missing.stderr
@@ -189,7 +189,7 @@ def test_neither_content_nor_tokens_nor_authors_are_in_its_file(router, lab, soc
         assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_says_what_is_held_and_until_when(router, lab, socket, alice, bob):
+def test_held_events_are_shown_with_their_time(router, lab, socket, alice, bob):
     there = datetime.now(timezone(timedelta(hours=9)))
     start, end = ((there + timedelta(hours=hours)).strftime("%H:%M") for hours in [-1, 6])
     quiet = {"start": start, "end": end, "tz": "UTC+9"}
@@ -214,7 +214,7 @@ def outcome(router, event: dict) -> str:
     return devices[0]["outcome"] if devices else ""
 
 
-def test_tells_of_each_event_of_a_push_how_it_ended_whatever_is_held_since(stopped_router, lab, alice, bob):
+def test_each_event_of_a_batch_is_explained_with_its_result(stopped_router, lab, alice, bob):
     router = stopped_router
     router.configuration["defaults"] = {"cooldown_seconds": 8, "window_seconds": 0, "daily_cap": 100}
     router.start()
@@ -246,7 +246,7 @@ def test_tells_of_each_event_of_a_push_how_it_ended_whatever_is_held_since(stopp
     assert len(lab.received()) == 2
 
 
-def test_without_a_trace_what_waits_is_known_and_nothing_is_contradicted(stopped_router, lab, alice, bob):
+def test_queued_pushes_are_known_without_a_trace(stopped_router, lab, alice, bob):
     router = stopped_router
     router.configuration["trace"] = "off"
     router.configuration["defaults"] = {"cooldown_seconds": 3600, "window_seconds": 0, "daily_cap": 100}
@@ -270,7 +270,7 @@ def test_without_a_trace_what_waits_is_known_and_nothing_is_contradicted(stopped
     assert "not written down (trace: off)" in shown
 
 
-def test_tells_of_a_push_whose_end_nobody_wrote_down(router, lab, socket, alice, bob):
+def test_a_push_without_a_recorded_result_is_explained(router, lab, socket, alice, bob):
     note = bob.note("hello", alice)
     socket.publish(alice.registration(router, ios(device_token())), note)
     lab.accepted(1)
@@ -286,7 +286,7 @@ def test_tells_of_a_push_whose_end_nobody_wrote_down(router, lab, socket, alice,
     assert outcome(router, note).startswith("its end is not known: ")
 
 
-def test_tells_why_a_queue_stands_still(stopped_router, lab, alice, bob):
+def test_a_paused_queue_is_explained(stopped_router, lab, alice, bob):
     router = stopped_router
     app = router.configuration["apps"]["default"]
     app["ios"] = app["ios"] | {"key_id": "WRONGKEYID"}

@@ -61,7 +61,7 @@ def test_a_fifo_is_read_in_every_form_and_writers_come_and_go(stopped_router, la
     assert "192.0.2.1" not in router.log_text
 
 
-def test_what_is_no_event_or_forged_is_told_by_its_line_and_never_wakes(
+def test_an_invalid_or_forged_line_is_reported_and_sends_no_push(
     stopped_router, lab, registered, fifo, alice, bob
 ):
     router = stopped_router.start(feed=fifo)
@@ -98,7 +98,7 @@ def test_a_file_is_read_to_its_end_and_with_feed_exit_the_router_ends_with_it(
     router.stop()
 
 
-def test_after_standard_input_has_ended_the_router_serves_on(stopped_router, lab, registered, alice, bob):
+def test_the_router_continues_after_standard_input_ends(stopped_router, lab, registered, alice, bob):
     router = stopped_router.start("-", stdin=subprocess.PIPE)
     registered()
     router.process.stdin.write(line(bob.note("by standard input", alice)).encode())
@@ -135,7 +135,7 @@ def is_empty(spool) -> bool:
     return not list(spool.iterdir())
 
 
-def test_strfrys_hook_feeds_the_router_also_over_a_restart(stopped_router, lab, registered, spool, hook, alice, bob):
+def test_strfrys_hook_feeds_the_router_across_a_restart(stopped_router, lab, registered, spool, hook, alice, bob):
     router = stopped_router.start(feed=spool)
     registered()
     publish(hook, bob.note("before", alice))
@@ -151,7 +151,7 @@ def test_strfrys_hook_feeds_the_router_also_over_a_restart(stopped_router, lab, 
 
 
 @pytest.mark.parametrize("killed_after", [40, 120, 200, 280, 360])
-def test_what_strfrys_hook_accepted_is_not_lost_when_the_router_is_killed(
+def test_events_strfrys_hook_accepted_survive_a_killed_router(
     stopped_router, lab, registered, spool, hook, alice, bob, killed_after
 ):
     router = stopped_router.start(feed=spool)
@@ -171,7 +171,7 @@ def test_what_strfrys_hook_accepted_is_not_lost_when_the_router_is_killed(
     assert len(lab.received()) < 500
 
 
-def test_a_half_line_that_a_killed_hook_left_is_told_and_holds_up_no_other_file(
+def test_an_incomplete_line_of_a_killed_hook_delays_no_other_file(
     stopped_router, lab, registered, spool, alice, bob
 ):
     (spool / "9").write_text(line(bob.note("first", alice)) + '{"content":"half')
@@ -194,7 +194,7 @@ def test_a_half_line_that_a_killed_hook_left_is_told_and_holds_up_no_other_file(
         (["--feed-exit"], ["--feed"]),
     ],
 )
-def test_a_feed_that_cannot_be_is_told(stopped_router, options, words):
+def test_an_impossible_feed_is_explained(stopped_router, options, words):
     router = stopped_router
     run = carillon("serve", "--config", router.configuration_file, *options, cwd=router.folder)
     assert run.returncode != 0
@@ -208,7 +208,7 @@ def test_help_shows_how_feeds_are_used():
         assert word in run.stdout
 
 
-def test_who_registers_over_the_feed_gets_the_events_behind_that(stopped_router, lab, fifo, alice, bob):
+def test_a_registration_over_the_feed_gets_the_events_behind_it(stopped_router, lab, fifo, alice, bob):
     """The feed passes over what concerns nobody, but not what names somebody whose registration stands in the line before."""
     router = stopped_router.start(feed=fifo)
     carol = Person()

@@ -63,7 +63,7 @@ def told(router, lab, count: int) -> list[str]:
     return sorted(json.dumps(push.payload) for push in pushes)
 
 
-def test_muted_people_words_hashtags_and_threads_wake_nobody(stopped_router, lab, alice, bob, mallory):
+def test_muted_people_words_hashtags_and_threads_send_no_push(stopped_router, lab, alice, bob, mallory):
     stopped_router.configuration["filter_plugins"] = {"mutes": {}}
     router = stopped_router.start()
     register(router, alice)
@@ -92,7 +92,7 @@ def test_muted_people_words_hashtags_and_threads_wake_nobody(stopped_router, lab
         assert f"mutes: {reason}" in router.log_text
 
 
-def test_a_new_list_counts_for_the_very_next_event(stopped_router, lab, alice, bob):
+def test_a_new_list_applies_to_the_next_event(stopped_router, lab, alice, bob):
     stopped_router.configuration["filter_plugins"] = {"mutes": {}}
     router = stopped_router.start()
     register(router, alice)
@@ -129,7 +129,7 @@ def test_lists_are_found_at_relays(stopped_router, lab, relay, alice, bob):
     assert "hello" in texts[0] + texts[1] and "with spam again" in texts[0] + texts[1]
 
 
-def test_a_device_switches_what_the_operator_lets_it(stopped_router, lab, alice, bob):
+def test_a_device_toggles_only_filters_the_operator_allows(stopped_router, lab, alice, bob):
     stopped_router.configuration["filter_plugins"] = {
         "mutes": {"devices": "may-switch-off"},
         "noise": {"devices": "may-switch-on", "settings": {"hellthread": 1}},
@@ -205,7 +205,7 @@ def test_friends_of_friends_are_found_after_trust_was_widened(stopped_router, la
     assert all("trust in follows-of-follows" in text for text in texts)
 
 
-def test_work_is_measured_as_others_do_it(stopped_router, lab, alice, bob):
+def test_proof_of_work_matches_other_implementations(stopped_router, lab, alice, bob):
     stopped_router.configuration["filter_plugins"] = {"noise": {"settings": {"difficulty": 8}}}
     router = stopped_router.start()
     register(router, alice)
@@ -217,7 +217,7 @@ def test_work_is_measured_as_others_do_it(stopped_router, lab, alice, bob):
     assert "hard work" in text
 
 
-def test_check_names_mistakes_in_filters(stopped_router):
+def test_check_names_errors_in_filters(stopped_router):
     stopped_router.configuration["filter_plugins"] = {
         "mutes": {"devices": "sometimes"},
         "noise": {"settings": {"hellthread": "many"}},
@@ -239,7 +239,7 @@ def test_check_names_mistakes_in_filters(stopped_router):
     assert "filter_plugins.mutes" not in check.stderr
 
 
-def test_what_is_hardly_meant_is_told(stopped_router):
+def test_suspicious_filter_settings_are_warned_about(stopped_router):
     router = stopped_router
     router.configuration["filter_plugins"] = {
         "noise": {"settings": {"except": ["dms", "offer"], "difficulty": {"mentoin": 3}}},
@@ -271,7 +271,7 @@ def test_what_is_hardly_meant_is_told(stopped_router):
     assert refused.returncode == 1 and "except: expected signals such as dm, of 1 to 32 of a-z" in refused.stderr
 
 
-def test_filters_are_listed_and_keep_to_the_rules(stopped_router):
+def test_filters_are_listed_and_pass_their_check(stopped_router):
     listing = carillon("plugin", "list", "--folder", stopped_router.plugins)
     assert listing.returncode == 0
     assert "filter     mutes (reads kind 10000)" in listing.stdout

@@ -26,7 +26,7 @@ def flooded(tmp_path, lab):
         router.kill()
 
 
-def test_ten_times_more_events_than_can_be_pushed_are_gathered(flooded, lab):
+def test_a_tenfold_flood_of_events_is_batched(flooded, lab):
     flooded.configuration["store"]["max_waiting"] = 500
     flooded.start()
     flood = Flood(flooded, lab, devices=40, delay=2_000)
@@ -111,7 +111,7 @@ class Standstill:
 
 
 @pytest.mark.parametrize("kind", [Feed, Relay])
-def test_sources_without_answers_are_slowed_down_and_lose_nothing(tmp_path, lab, kind):
+def test_sources_without_responses_are_throttled_and_lose_nothing(tmp_path, lab, kind):
     router = FloodedRouter(tmp_path / "router", lab)
     router.configuration["store"]["max_waiting"] = 40
     source = kind(tmp_path)
@@ -192,7 +192,7 @@ class Senders:
         return False
 
 
-def test_senders_of_push_messages_are_told_to_come_again_and_lose_nothing(tmp_path, lab):
+def test_senders_of_push_messages_get_429_and_lose_nothing(tmp_path, lab):
     router = FloodedRouter(tmp_path / "router", lab)
     # One push service may have a quarter of it, and senders who can come again half of that.
     router.configuration["store"]["max_waiting"] = 1_600

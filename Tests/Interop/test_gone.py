@@ -46,14 +46,14 @@ def household(router, lab, alice, bob):
     return Household(router, lab, alice, bob)
 
 
-def test_only_the_device_that_is_gone_is_forgotten_and_for_good(household):
+def test_only_the_gone_device_is_removed_permanently(household):
     others = sorted([household.tablet, household.carols])
     assert household.targets_of_an_event(expected=2) == others
     household.router.restart()
     assert household.targets_of_an_event(expected=2) == others
 
 
-def test_a_device_that_comes_back_with_a_new_token_is_woken_again(household):
+def test_a_device_that_returns_with_a_new_token_is_notified_again(household):
     fresh = device_token()
     with Socket(household.router) as socket:
         socket.publish(household.alice.registration(household.router, ios(fresh), device="phone"))
@@ -62,7 +62,7 @@ def test_a_device_that_comes_back_with_a_new_token_is_woken_again(household):
     assert household.targets_of_an_event(expected=3) == expected
 
 
-def test_a_device_that_comes_back_with_its_old_token_is_woken_again(household):
+def test_a_device_that_returns_with_its_old_token_is_notified_again(household):
     household.lab.declare(household.phone, "registered")
     with Socket(household.router) as socket:
         socket.publish(household.alice.registration(household.router, ios(household.phone), device="phone"))

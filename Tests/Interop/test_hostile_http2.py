@@ -129,7 +129,7 @@ def cpu_seconds(process) -> float:
 
 @pytest.mark.parametrize("proper", [0, 8], ids=["first request", "ninth request"])
 @pytest.mark.parametrize("flood", FLOODS)
-def test_frames_without_end_cost_little(stopped_router, alice, bob, tmp_path, flood, proper):
+def test_endless_frames_use_few_resources(stopped_router, alice, bob, tmp_path, flood, proper):
     authority = Authority(tmp_path / "authority")
     router = stopped_router
     bundle = tmp_path / "bundle.pem"

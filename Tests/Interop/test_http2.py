@@ -74,7 +74,7 @@ def pushes(router, alice, bob, count: int, content: str = "hello") -> str:
     return token
 
 
-def test_apple_gets_a_token_and_requests_that_others_can_read(router_towards, lab, serve, alice, bob):
+def test_other_libraries_read_tokens_and_requests_for_apple(router_towards, lab, serve, alice, bob):
     server = serve(apple)
     router = router_towards(ios={"base_url": server.url})
     token = pushes(router, alice, bob, 3)
@@ -105,7 +105,7 @@ def test_apple_gets_a_token_and_requests_that_others_can_read(router_towards, la
     assert len({request.header("authorization") for request in requests}) == 1
 
 
-def test_no_device_is_in_the_tables_of_header_compression(router_towards, serve, alice, bob):
+def test_device_tokens_are_not_in_header_compression_tables(router_towards, serve, alice, bob):
     """RFC 7541, section 7: what is indexed can be guessed by whoever shares the connection."""
     server = serve(apple)
     token = pushes(router_towards(ios={"base_url": server.url}), alice, bob, 5)
@@ -130,7 +130,7 @@ AWKWARD_SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", AWKWARD_SETTINGS.values(), ids=AWKWARD_SETTINGS.keys())
-def test_what_a_server_announces_is_obeyed(router_towards, serve, alice, bob, settings):
+def test_settings_announced_by_a_server_are_obeyed(router_towards, serve, alice, bob, settings):
     server = serve(apple, settings=settings)
     router = router_towards(ios={"base_url": server.url})
     pushes(router, alice, bob, 20, content="x" * 2_000)
@@ -155,7 +155,7 @@ def test_long_headers_padding_and_many_small_answers_are_understood(router_towar
     assert len(server.requests) == 5
 
 
-def test_nothing_is_lost_or_sent_twice_when_connections_end_in_order(router_towards, serve, alice, bob):
+def test_connections_that_end_in_order_lose_and_repeat_no_push(router_towards, serve, alice, bob):
     server = serve(apple, requests_per_connection=4, settings={SettingCodes.MAX_CONCURRENT_STREAMS: 2})
     router = router_towards(ios={"base_url": server.url})
     pushes(router, alice, bob, 20)
@@ -165,7 +165,7 @@ def test_nothing_is_lost_or_sent_twice_when_connections_end_in_order(router_towa
     assert server.connections >= 5
 
 
-def test_google_gets_an_assertion_and_messages_that_others_can_read(router_towards, lab, serve, tmp_path, alice, bob):
+def test_other_libraries_read_assertions_and_messages_for_google(router_towards, lab, serve, tmp_path, alice, bob):
     account = json.loads(open(lab.android["service_account"]).read())
     key = serialization.load_pem_private_key(account["private_key"].encode(), None).public_key()
     grants: list[dict] = []
@@ -215,7 +215,7 @@ def proxy():
     proxy.stop()
 
 
-def test_everything_goes_through_the_proxy(router_towards, stopped_router, serve, proxy, lab, alice, bob):
+def test_all_requests_use_the_proxy(router_towards, stopped_router, serve, proxy, lab, alice, bob):
     server = serve(apple)
     stopped_router.secrets.add("secret-of-the-proxy")
     stopped_router.configuration["http"]["proxy"] = f"http://carillon:secret-of-the-proxy@127.0.0.1:{proxy.port}"
@@ -233,7 +233,7 @@ def test_everything_goes_through_the_proxy(router_towards, stopped_router, serve
     assert proxy.refused == 0
 
 
-def test_a_proxy_that_refuses_us_loses_nothing(router_towards, stopped_router, serve, proxy, alice, bob):
+def test_a_refusing_proxy_loses_no_push(router_towards, stopped_router, serve, proxy, alice, bob):
     server = serve(apple)
     stopped_router.configuration["http"]["proxy"] = f"http://127.0.0.1:{proxy.port}"
     router = router_towards(ios={"base_url": server.url})

@@ -215,7 +215,7 @@ def test_a_message_into_a_room(http_router, lab, alice, bob, homeserver):
     }
 
 
-def test_a_wrong_token_of_the_operator_pauses_and_loses_nothing(http_router, lab, alice, bob, homeserver):
+def test_a_wrong_operator_token_pauses_and_loses_no_push(http_router, lab, alice, bob, homeserver):
     describe(http_router, matrix(homeserver))
     http_router.environment["MATRIX_TOKEN"] = "syt_outdated"
     http_router.secrets.add("syt_outdated")
@@ -232,7 +232,7 @@ def test_a_wrong_token_of_the_operator_pauses_and_loses_nothing(http_router, lab
     assert event["body"] == "New notification"
 
 
-def test_a_bots_token_in_the_url_is_in_no_log(http_router, lab, alice, bob):
+def test_a_bot_token_in_the_url_is_not_logged(http_router, lab, alice, bob):
     """Telegram's, which answers a blocked bot with 403."""
     token = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
     answers = [
@@ -265,7 +265,7 @@ def test_a_bots_token_in_the_url_is_in_no_log(http_router, lab, alice, bob):
     }
 
 
-def test_mistakes_in_a_description_are_named(http_router, monkeypatch):
+def test_errors_in_a_description_are_named(http_router, monkeypatch):
     service = example("pushover")
     service["pushover"]["form"]["message"] = "{{text}}"
     describe(http_router, service)

@@ -39,7 +39,7 @@ def test_a_device_key_registers_once_its_root_lists_it(router, lab, socket, alic
     assert len(lab.received()) == 1
 
 
-def test_nobody_registers_for_somebody_else(router, lab, socket, alice, bob):
+def test_an_account_cannot_register_for_another(router, lab, socket, alice, bob):
     mallory, token, stolen = Person(), device_token(), device_token()
     socket.publish(alice.registration(router, ios(token)))
     socket.publish(device_list(alice, Person()))

@@ -43,7 +43,7 @@ def test_a_request_reaches_its_plugin(reached):
     assert 'carillon_transport_inbound_requests_total{platform="fixture",app="default",status="2xx"} 2' in metrics
 
 
-def test_what_is_not_there_answers_the_same(reached):
+def test_unknown_paths_get_the_same_response(reached):
     answers = [
         ask(reached, "GET", path)
         for path in ["/plugins/fixture/other", "/plugins/ios/default/x", "/plugins/nothing/default", "/plugins/", "/plugins"]
@@ -52,7 +52,7 @@ def test_what_is_not_there_answers_the_same(reached):
     assert len({tuple(headers) for _, headers, _ in answers}) == 1
 
 
-def test_what_a_plugin_refuses_and_what_it_answers_badly(reached):
+def test_plugin_refusals_and_invalid_responses_get_their_status(reached):
     refusals = {"01": 400, "02": 503, "03": 404, "04": 500}
     for number, expected in refusals.items():
         assert ask(reached, "GET", f"/plugins/fixture/default/refuse/{number}")[0] == expected
@@ -66,7 +66,7 @@ def test_a_request_that_kills_the_plugin_is_answered(reached):
     wait_until(lambda: ask(reached, "GET", "/plugins/fixture/default")[0] == 200, "the plugin runs again")
 
 
-def test_one_client_may_only_ask_so_often(reached):
+def test_requests_per_client_are_limited(reached):
     statuses = []
     while 429 not in statuses and len(statuses) < 2000:
         statuses.append(ask(reached, "GET", "/plugins/fixture/default", x_forwarded_for="192.0.2.1")[0])
@@ -74,7 +74,7 @@ def test_one_client_may_only_ask_so_often(reached):
     assert ask(reached, "GET", "/plugins/fixture/default", x_forwarded_for="192.0.2.2")[0] == 200
 
 
-def test_without_a_public_url_there_is_nothing(stopped_router):
+def test_plugin_paths_are_404_without_a_public_url(stopped_router):
     cc(FIXTURE, stopped_router.plugins / "many.so")
     stopped_router.configuration["apps"]["default"]["fixture"] = {}
     console = Console(stopped_router).start()

@@ -154,7 +154,7 @@ def test_apps_move_from_one_key_to_the_other(stopped_router, lab, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
-def test_a_key_that_systemd_lends_is_not_replaced(stopped_router, tmp_path):
+def test_a_key_from_systemd_credentials_is_not_replaced(stopped_router, tmp_path):
     """Its folder is read-only, as that of a service's credentials is (systemd.exec(5))."""
     router = stopped_router
     router.start()

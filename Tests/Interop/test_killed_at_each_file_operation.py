@@ -126,7 +126,7 @@ def rows(path: Path) -> dict[str, int]:
         return {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for (name,) in tables}
 
 
-def test_a_first_start_that_was_killed_anywhere_is_begun_again(folder, shim):
+def test_a_first_start_killed_anywhere_starts_again(folder, shim):
     environment, snapshots = recorded(folder, shim)
     assert serve(folder, environment, signal.SIGTERM) == ""
     folders = different(snapshots)
@@ -140,7 +140,7 @@ def test_a_first_start_that_was_killed_anywhere_is_begun_again(folder, shim):
     assert at_once(trouble, folders) == []
 
 
-def test_a_rescue_that_was_killed_anywhere_leaves_all_or_nothing(folder, shim):
+def test_a_rescue_killed_anywhere_is_atomic(folder, shim):
     fill(folder)
     path = folder / REGISTRY
     with closing(sqlite3.connect(path, isolation_level=None)) as database:

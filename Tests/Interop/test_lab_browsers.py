@@ -62,7 +62,7 @@ def push(lab: Lab, endpoint: str, app: App, text: str):
     assert answer.status_code == 201
 
 
-def test_firefox_gets_what_the_service_accepts_until_it_acknowledges(lab):
+def test_firefox_gets_accepted_messages_until_it_acknowledges(lab):
     app = App()
     firefox = Firefox(lab)
     endpoint = firefox.subscribe(lab.addresses["webpush"]["application_server_key"])
@@ -103,7 +103,7 @@ def read_frame(source) -> tuple[int, bytes]:
             return tag, source.read(length)
 
 
-def test_chromium_gets_what_came_before_it_connected(lab):
+def test_chromium_gets_messages_sent_before_it_connected(lab):
     """Written from Chromium's protocol, not with the lab's code: check-in, registration, login, a message, a ping."""
     switches = dict(switch.split("=", 1) for switch in lab.addresses["browsers"]["chromium_switches"])
     with urllib.request.urlopen(switches["--gcm-checkin-url"], data=b"") as answer:
@@ -145,7 +145,7 @@ def test_chromium_gets_what_came_before_it_connected(lab):
         assert lab.browsers()["chromium"] == {"connected": 1, "subscriptions": 1}
 
 
-def test_a_lab_without_browsers_says_how_to_get_them(tmp_path):
+def test_a_lab_without_browsers_shows_how_to_get_them(tmp_path):
     lab = Lab(tmp_path / "lab")
     try:
         with pytest.raises(AssertionError, match="--browsers"):

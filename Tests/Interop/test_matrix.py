@@ -69,7 +69,7 @@ def test_a_push_is_a_message_that_its_reader_finds(matrix_router, lab, alice, bo
     }
 
 
-def test_more_than_the_server_takes_at_once_comes_later_and_once(matrix_router, lab, alice, bob, reader, room):
+def test_messages_beyond_the_servers_rate_arrive_later_and_once(matrix_router, lab, alice, bob, reader, room):
     """It answers 429 with the milliseconds to wait, and knows a repeat by its transaction."""
     router = matrix_router.start()
     note = alice.note("root")

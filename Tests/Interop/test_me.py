@@ -75,7 +75,7 @@ class Me:
         return answer
 
 
-def test_somebody_sees_what_became_of_their_events(console, stopped_router, lab, alice, bob):
+def test_a_user_sees_the_results_of_their_events(console, stopped_router, lab, alice, bob):
     console.start()
     token = device_token()
     alice_asks = Me(console, alice)
@@ -115,7 +115,7 @@ def test_somebody_sees_what_became_of_their_events(console, stopped_router, lab,
         assert secret not in text
 
 
-def test_somebody_changes_tests_and_removes_a_device(console, stopped_router, lab, alice, bob):
+def test_a_user_changes_tests_and_removes_a_device(console, stopped_router, lab, alice, bob):
     console.start()
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())))
@@ -146,7 +146,7 @@ def test_somebody_changes_tests_and_removes_a_device(console, stopped_router, la
     assert len(lab.received()) == 1
 
 
-def test_what_waits_is_told_and_until_when(console, stopped_router, lab, alice, bob):
+def test_held_pushes_are_shown_with_their_time(console, stopped_router, lab, alice, bob):
     stopped_router.configuration["defaults"]["cooldown_seconds"] = 3_000
     console.start()
     with Socket(stopped_router) as socket:
@@ -158,7 +158,7 @@ def test_what_waits_is_told_and_until_when(console, stopped_router, lab, alice, 
     assert sum(group["count"] for group in held) == 2 and held[0]["until"].endswith("Z") and held[0]["words"]
 
 
-def test_nobody_sees_anybody_elses(console, stopped_router, alice, bob):
+def test_a_user_cannot_see_other_users_data(console, stopped_router, alice, bob):
     console.start()
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())), bob.message("hello", alice))
@@ -219,7 +219,7 @@ def test_a_proof_counts_once_and_for_one_request(console, stopped_router, alice,
     assert not any(header and header in stopped_router.log_text for header in wrong.values())
 
 
-def test_a_public_url_is_what_proofs_name(stopped_router, alice):
+def test_proofs_name_the_public_url(stopped_router, alice):
     console = Console(stopped_router, public_url="https://push.example.com/carillon").start()
     right = proof(alice, "https://push.example.com/carillon/v1/me")
     assert send(console, "/v1/me", "GET", b"", {"authorization": right})[0] == 200
@@ -227,7 +227,7 @@ def test_a_public_url_is_what_proofs_name(stopped_router, alice):
     assert send(console, "/v1/me", "GET", b"", {"authorization": local})[0] == 401
 
 
-def test_web_clients_may_ask_from_their_own_pages(console, alice):
+def test_web_clients_may_send_requests_from_other_origins(console, alice):
     console.start()
     header = proof(alice, f"http://127.0.0.1:{console.port}/v1/me")
     status, _, headers = send(
@@ -237,7 +237,7 @@ def test_web_clients_may_ask_from_their_own_pages(console, alice):
     assert "access-control-allow-credentials" not in headers
 
 
-def test_who_asks_too_often_waits(console, alice):
+def test_clients_that_exceed_the_limit_get_429(console, alice):
     console.start()
     statuses = [
         send(

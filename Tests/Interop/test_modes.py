@@ -89,7 +89,7 @@ EVERYWHERE = [phone, android, browser, distributor, plain_distributor]
 
 @pytest.mark.parametrize("mode", ["wake", "nudge", "sealed"])
 @pytest.mark.parametrize("device", EVERYWHERE)
-def test_only_an_alert_says_who_and_what(router, lab, socket, alice, bob, device, mode):
+def test_only_an_alert_shows_author_and_content(router, lab, socket, alice, bob, device, mode):
     service, content = device(lab)
     letter = Letter(socket, router, alice, bob, {**content, "mode": mode})
     [push] = lab.accepted(1, service)
@@ -97,7 +97,7 @@ def test_only_an_alert_says_who_and_what(router, lab, socket, alice, bob, device
 
 
 @pytest.mark.parametrize("device", [phone, android, plain_distributor])
-def test_an_alert_does(router, lab, socket, alice, bob, device):
+def test_an_alert_shows_author_and_content(router, lab, socket, alice, bob, device):
     service, content = device(lab)
     letter = Letter(socket, router, alice, bob, {**content, "mode": "alert"})
     [push] = lab.accepted(1, service)
@@ -125,7 +125,7 @@ def unseal(envelope: dict, *options: str) -> dict:
     return json.loads(result.stdout)
 
 
-def test_the_key_that_registered_opens_what_is_sealed(router, lab, socket, alice, bob):
+def test_the_registering_key_decrypts_sealed_pushes(router, lab, socket, alice, bob):
     letter = Letter(socket, router, alice, bob, ios(device_token(), mode="sealed"))
     [push] = lab.accepted(1)
     assert push.payload["aps"]["alert"]["title"] == NEUTRAL
@@ -140,7 +140,7 @@ def test_the_key_that_registered_opens_what_is_sealed(router, lab, socket, alice
     assert json.loads(plaintext) == opened
 
 
-def test_a_key_made_for_it_opens_what_is_sealed(router, lab, socket, alice, bob):
+def test_a_sealing_key_decrypts_sealed_pushes(router, lab, socket, alice, bob):
     key = sdk.Keys.generate()
     content = ios(device_token(), mode="sealed", sealing_key=key.public_key().to_hex())
     Letter(socket, router, alice, bob, content)
@@ -148,7 +148,7 @@ def test_a_key_made_for_it_opens_what_is_sealed(router, lab, socket, alice, bob)
     assert unseal(push.payload["sealed"], "--key", key.secret_key().to_hex())["body"] == CONTENT
 
 
-def test_keys_of_a_subscription_open_what_is_sealed_for_a_phone(router, lab, socket, alice, bob):
+def test_subscription_keys_decrypt_sealed_pushes_on_a_phone(router, lab, socket, alice, bob):
     app = App()
     Letter(socket, router, alice, bob, ios(device_token(), mode="sealed", **app.keys))
     [push] = lab.accepted(1)
@@ -157,7 +157,7 @@ def test_keys_of_a_subscription_open_what_is_sealed_for_a_phone(router, lab, soc
     assert unseal(envelope, "--p256", app.secret.hex(), "--auth", app.auth.hex())["body"] == CONTENT
 
 
-def test_a_browser_reads_what_is_sealed_and_its_length_tells_nothing(router, lab, socket, alice, bob):
+def test_a_browser_decrypts_sealed_pushes_of_constant_length(router, lab, socket, alice, bob):
     app = App()
     endpoint = lab.subscribe(app, "browser")
     subscription = {"endpoint": endpoint, "keys": app.keys}
@@ -168,7 +168,7 @@ def test_a_browser_reads_what_is_sealed_and_its_length_tells_nothing(router, lab
     assert CONTENT in app.decrypt(pushes[0].body).decode()
 
 
-def test_a_topic_that_somebody_guesses_stays_whose_it_is(router, lab, socket, alice, bob, readable):
+def test_a_topic_guessed_by_others_stays_with_its_owner(router, lab, socket, alice, bob, readable):
     """Moving it takes a code that is pushed there, and no answer tells whose a topic is."""
     content = {"platform": "ntfy", "push_endpoint": f"{readable.url}/alerts", "filters": ALL_SIGNALS}
     socket.publish(alice.registration(router, content))
@@ -216,7 +216,7 @@ def test_people_without_an_app_read_messages(router, lab, socket, alice, bob, re
 
 
 @pytest.mark.parametrize("mode", ["wake", "nudge", "sealed", "alert"])
-def test_what_is_silent_is_silent_everywhere(stopped_router, lab, alice, bob, readable, mode):
+def test_a_silent_rule_is_silent_on_every_platform(stopped_router, lab, alice, bob, readable, mode):
     rules = stopped_router.folder / "rules.yaml"
     rules.write_text("version: 1\nrules:\n  - { match: { kinds: [1] }, apns: { content-available: 1 } }\n")
     stopped_router.configuration["rules"] = "rules.yaml"
@@ -242,7 +242,7 @@ def test_what_is_silent_is_silent_everywhere(stopped_router, lab, alice, bob, re
     assert readable.wait(0) == []
 
 
-def test_what_is_too_large_becomes_a_nudge(stopped_router, lab, alice, bob):
+def test_a_too_large_payload_is_sent_as_nudge(stopped_router, lab, alice, bob):
     rules = stopped_router.folder / "rules.yaml"
     rules.write_text(
         'version: 1\nrules:\n  - { match: { kinds: [1] }, title: t, data: { whole: "{{event.content}}" } }\n'

@@ -62,7 +62,7 @@ def test_stricter_modes_show_less(mqtt_router, broker, lab, alice, bob):
     assert all(b"secret" not in message.payload for message in subscriber.messages)
 
 
-def test_a_subscriber_that_is_away_gets_them_later(mqtt_router, broker, lab, alice, bob):
+def test_an_offline_subscriber_gets_messages_later(mqtt_router, broker, lab, alice, bob):
     Subscriber(broker, name="alices-phone").stop()
     router = mqtt_router.start()
     with Socket(router) as socket:
@@ -88,7 +88,7 @@ def test_the_last_message_is_retained_where_the_operator_wants_it(mqtt_router, b
     assert len(subscriber.messages) == 1 and subscriber.messages[0].retain
 
 
-def test_a_broker_that_restarts_loses_nothing(mqtt_router, broker, lab, alice, bob):
+def test_a_restarting_broker_loses_no_message(mqtt_router, broker, lab, alice, bob):
     router = mqtt_router.start()
     with Socket(router) as socket:
         socket.publish(registration(router, alice, "phones/alice"))
@@ -104,7 +104,7 @@ def test_a_broker_that_restarts_loses_nothing(mqtt_router, broker, lab, alice, b
     subscriber.stop()
 
 
-def test_a_wrong_password_pauses_and_loses_nothing(mqtt_router, broker, lab, alice, bob):
+def test_a_wrong_password_pauses_and_loses_no_message(mqtt_router, broker, lab, alice, bob):
     block = mqtt_router.configuration["apps"]["default"]["mqtt"]
     block["password"] = "wrong"
     router = mqtt_router.start()
@@ -118,7 +118,7 @@ def test_a_wrong_password_pauses_and_loses_nothing(mqtt_router, broker, lab, ali
     router.wait_for_deliveries(1)
 
 
-def test_a_broker_that_is_not_trusted_gets_nothing(mqtt_router, broker, lab, alice, bob):
+def test_an_untrusted_broker_gets_no_message(mqtt_router, broker, lab, alice, bob):
     mqtt_router.configuration["apps"]["default"]["mqtt"]["authority_file"] = str(lab.ca_file)
     router = mqtt_router.start()
     with Socket(router) as socket:
@@ -129,7 +129,7 @@ def test_a_broker_that_is_not_trusted_gets_nothing(mqtt_router, broker, lab, ali
     assert "New client connected" not in broker.log_text
 
 
-def test_a_topic_that_the_broker_refuses_concerns_nobody_else(mqtt_router, broker, lab, alice, bob):
+def test_a_topic_refused_by_the_broker_does_not_affect_others(mqtt_router, broker, lab, alice, bob):
     router = mqtt_router.start()
     subscriber = Subscriber(broker)
     with Socket(router) as socket:

@@ -73,7 +73,7 @@ def pointers(problem: dict) -> list[str]:
     return [error["pointer"] for error in problem["errors"]]
 
 
-def test_a_notification_goes_out_as_it_was_asked_for(router, lab, alice, bob):
+def test_a_notification_is_sent_as_requested(router, lab, alice, bob):
     sender = Sender(Console(router).start())
     phone = device_token()
     with Socket(router) as socket:
@@ -113,7 +113,7 @@ def test_a_notification_goes_out_as_it_was_asked_for(router, lab, alice, bob):
     assert "two\\nlines" not in router.log_text and "bell.caf" not in router.log_text
 
 
-def test_a_request_that_comes_again_is_answered_as_before_and_pushes_once(router, lab, alice):
+def test_a_repeated_request_gets_the_same_response_and_one_push(router, lab, alice):
     sender = Sender(Console(router).start())
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
@@ -141,7 +141,7 @@ def test_a_request_that_comes_again_is_answered_as_before_and_pushes_once(router
     assert len({push.apns_id for push in lab.received()}) == 3
 
 
-def test_a_kill_at_any_moment_loses_and_repeats_nothing(router, lab, alice):
+def test_a_kill_at_any_moment_loses_and_repeats_no_push(router, lab, alice):
     """Whoever got no answer sends again under the same key."""
     console = Console(router).start()
     sender = Sender(console)
@@ -177,7 +177,7 @@ def test_a_kill_at_any_moment_loses_and_repeats_nothing(router, lab, alice):
     assert all(len(found) == 1 for found in ids.values())
 
 
-def test_who_can_be_meant(router, lab, alice, bob):
+def test_every_kind_of_recipient_is_reached(router, lab, alice, bob):
     router.configuration["apps"]["other"] = {"ios": lab.ios}
     console = Console(router).start()
     sender = Sender(console)
@@ -214,7 +214,7 @@ def test_who_can_be_meant(router, lab, alice, bob):
     assert reached({"account": Person().hex}) == set()
 
 
-def test_unknown_devices_refuse_nobody_else(router, lab, alice, bob):
+def test_unknown_devices_do_not_block_the_others(router, lab, alice, bob):
     sender = Sender(Console(router).start())
     with Socket(router) as socket:
         for person in (alice, bob):
@@ -254,7 +254,7 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("mode", ["alert", "sealed"])
-def test_every_platform_delivers_what_is_taken(router, lab, alice, name, mode):
+def test_every_platform_delivers_accepted_notifications(router, lab, alice, name, mode):
     """Nothing is answered 202 and then refused for good, however long or odd it is: at worst a push says less."""
     readable = ReadableServer()
     app = App()
@@ -280,7 +280,7 @@ def test_every_platform_delivers_what_is_taken(router, lab, alice, name, mode):
         assert {state for state, _ in ends.values()} == {"delivered"}, ends
 
 
-def test_a_dry_run_counts_and_sends_nothing(router, lab, alice, bob):
+def test_a_dry_run_counts_without_sending(router, lab, alice, bob):
     router.configuration["apps"]["other"] = {"ios": lab.ios}
     sender = Sender(Console(router).start())
     with Socket(router) as socket:
@@ -308,7 +308,7 @@ def test_a_dry_run_counts_and_sends_nothing(router, lab, alice, bob):
     lab.accepted(1)
 
 
-def test_explain_takes_what_sending_answered(router, lab, alice, bob):
+def test_explain_accepts_the_id_of_a_sent_notification(router, lab, alice, bob):
     sender = Sender(Console(router).start())
     with Socket(router) as socket:
         for person in (alice, bob):
@@ -357,7 +357,7 @@ def test_a_template_is_a_rule_by_name_that_events_never_reach(router, lab, alice
     assert len(lab.received()) == 1
 
 
-def test_pace_and_quiet_hours_hold_for_them_too(router, lab, alice):
+def test_pacing_and_quiet_hours_apply_to_notifications(router, lab, alice):
     router.configuration["defaults"]["cooldown_seconds"] = 3_000
     sender = Sender(Console(router).start())
     with Socket(router) as socket:
@@ -379,7 +379,7 @@ def test_pace_and_quiet_hours_hold_for_them_too(router, lab, alice):
     assert len(lab.received()) == 1
 
 
-def test_what_is_wrong_is_named_by_its_place(router, lab, alice):
+def test_errors_in_a_request_are_named_by_pointer(router, lab, alice):
     sender = Sender(Console(router).start())
     good = {"to": {"account": alice.hex}, "title": "hello"}
     for change, expected in [
@@ -422,7 +422,7 @@ def test_what_is_wrong_is_named_by_its_place(router, lab, alice):
     assert lab.received() == []
 
 
-def test_a_list_may_name_thousands_and_what_is_longer_is_refused_in_words(router, lab, alice, bob):
+def test_lists_may_name_thousands_and_longer_ones_are_refused(router, lab, alice, bob):
     """Only whoever may send may send so much: everybody else is stopped at what fits into memory many times."""
     console = Console(router).start()
     sender = Sender(console)
@@ -515,7 +515,7 @@ def test_groups_are_kept_by_senders_and_left_by_users(router, lab, alice, bob):
     assert sender.show(nobody)["devices"] == []
 
 
-def test_forged_events_are_told_from_genuine_ones(alice):
+def test_forged_events_are_distinguished_from_genuine_ones(alice):
     """The next tests rely on that."""
     event = alice.event(1, 'a "note"\nwith ü', [["t", "x"]])
     assert is_genuine(json.dumps(event))
@@ -568,7 +568,7 @@ def test_filters_see_whole_events_that_the_router_signed(router, lab, alice, bob
     assert not any("first" in text or "lines" in text for _, _, text in witness.lines)
 
 
-def test_what_was_asked_for_is_not_among_the_events_that_are_kept(router, lab, alice, bob):
+def test_requested_notifications_are_not_among_the_kept_events(router, lab, alice, bob):
     """No rule of an event decided about it, so that there is nothing to try other rules on."""
     router.configuration["trace"] = {"keep_events_hours": 24}
     notes = '  - { name: note, match: { kinds: [1] }, signal: mention, title: "A note" }\n'

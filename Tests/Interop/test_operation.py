@@ -29,7 +29,7 @@ def test_a_store_is_free_again_after_a_kill(router):
     router.start()
 
 
-def test_a_port_that_is_taken_is_named_and_nothing_is_sent(router, socket, lab, alice, bob):
+def test_a_taken_port_is_named_and_no_push_is_sent(router, socket, lab, alice, bob):
     socket.publish(alice.registration(router, ios(device_token())))
     lab.misbehave("answer", status=503, times=0)
     socket.publish(bob.message("hello", alice))
@@ -49,7 +49,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_is_sent(router, socket, lab, 
     lab.accepted(1)
 
 
-def test_a_missing_key_beside_a_store_is_not_replaced(router):
+def test_a_missing_key_next_to_a_store_is_not_replaced(router):
     router.stop()
     key = router.folder / "carillon.key"
     key.rename(router.folder / "elsewhere.key")
@@ -59,7 +59,7 @@ def test_a_missing_key_beside_a_store_is_not_replaced(router):
     assert not key.exists()
 
 
-def test_an_event_that_comes_again_after_a_restart_pushes_no_more(router, lab, alice, bob):
+def test_an_event_resent_after_a_restart_sends_no_push(router, lab, alice, bob):
     message = bob.message("once", alice)
     for end in [router.stop, router.kill]:
         with Socket(router) as socket:
@@ -74,7 +74,7 @@ def test_an_event_that_comes_again_after_a_restart_pushes_no_more(router, lab, a
     assert len(lab.received()) == 1
 
 
-def test_a_second_interrupt_ends_at_once_and_loses_nothing(router, socket, lab, alice, bob):
+def test_a_second_interrupt_exits_immediately_and_loses_nothing(router, socket, lab, alice, bob):
     socket.publish(alice.registration(router, ios(device_token())))
     lab.misbehave("silence")
     message = bob.message("hello", alice)

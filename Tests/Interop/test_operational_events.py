@@ -57,7 +57,7 @@ def endpoint(stopped_router):
     server.stop()
 
 
-def test_a_device_that_is_gone_and_a_queue_that_is_paused_are_told(stopped_router, endpoint, lab, alice, bob):
+def test_gone_devices_and_paused_queues_are_reported(stopped_router, endpoint, lab, alice, bob):
     console = Console(stopped_router).start()
     phone, carol = device_token(), Person()
     with Socket(stopped_router) as socket, Stream(console.port, "?kind=operation", console.token) as stream:
@@ -87,7 +87,7 @@ def test_a_device_that_is_gone_and_a_queue_that_is_paused_are_told(stopped_route
     assert endpoint.secret not in stopped_router.log_text and endpoint.url not in stopped_router.log_text
 
 
-def test_a_plugin_that_crashed_is_told(stopped_router, endpoint):
+def test_a_crashed_plugin_is_reported(stopped_router, endpoint):
     console = Console(stopped_router).start()
     process = console.json("/v1/plugins")[1]["processes"][0]
     os.kill(process["process"], signal.SIGKILL)
@@ -95,7 +95,7 @@ def test_a_plugin_that_crashed_is_told(stopped_router, endpoint):
     assert process["plugins"][0] in crashed["data"]["plugins"]
 
 
-def test_an_endpoint_in_trouble_gets_it_again_under_the_same_id(stopped_router, lab, alice, bob):
+def test_a_failing_endpoint_gets_the_message_again_under_the_same_id(stopped_router, lab, alice, bob):
     answers = [(503, {}, b""), (200, {}, b"")]
     server = Endpoint(stopped_router, lambda _: answers.pop(0) if answers else (200, {}, b""), events=["device.gone"])
     stopped_router.configuration["operational_events"] = {"webhooks": [server.block]}
@@ -113,7 +113,7 @@ def test_an_endpoint_in_trouble_gets_it_again_under_the_same_id(stopped_router, 
     server.stop()
 
 
-def test_what_waits_for_an_endpoint_outlives_restarts(stopped_router, lab, alice, bob):
+def test_messages_queued_for_an_endpoint_survive_restarts(stopped_router, lab, alice, bob):
     down = [True]
     server = Endpoint(stopped_router, lambda _: (503, {}, b"") if down else (200, {}, b""), events=["device.gone"])
     stopped_router.configuration["operational_events"] = {"webhooks": [server.block]}
@@ -150,7 +150,7 @@ def test_what_waits_for_an_endpoint_outlives_restarts(stopped_router, lab, alice
     server.stop()
 
 
-def test_a_device_that_fails_for_days_is_told_and_switched_off(stopped_router, endpoint, tmp_path, alice, bob):
+def test_a_device_failing_for_days_is_reported_and_disabled(stopped_router, endpoint, tmp_path, alice, bob):
     router, carol, hours = stopped_router, Person(), 3600
     clock = Clock(tmp_path)
     router.environment = clock.environment
@@ -236,7 +236,7 @@ def test_a_device_that_fails_for_days_is_told_and_switched_off(stopped_router, e
         server.stop()
 
 
-def test_a_certificate_that_ends_soon_is_told(stopped_router, endpoint, lab, tmp_path):
+def test_an_expiring_certificate_is_reported(stopped_router, endpoint, lab, tmp_path):
     certificate, key = Authority(tmp_path / "authority").push_certificate(lab.ios["topic"], days=5)
     stopped_router.configuration["apps"]["default"]["ios"] = {
         "topic": lab.ios["topic"], "certificate_file": str(certificate), "certificate_key_file": str(key)
@@ -262,7 +262,7 @@ class GuardedRelay(ScriptedRelay):
                 connection.send(json.dumps(["OK", message[1]["id"], False, "restricted: you are no member"]))
 
 
-def test_a_relay_that_takes_members_only_is_told(stopped_router, endpoint, alice):
+def test_a_members_only_relay_is_reported(stopped_router, endpoint, alice):
     relay = GuardedRelay()
     stopped_router.configuration["relays"] = {"always": [relay.url]}
     stopped_router.start()
@@ -273,7 +273,7 @@ def test_a_relay_that_takes_members_only_is_told(stopped_router, endpoint, alice
     relay.stop()
 
 
-def test_the_operators_devices_are_pushed_to(stopped_router, lab, alice, bob):
+def test_the_operators_devices_get_a_push(stopped_router, lab, alice, bob):
     operator = Person()
     stopped_router.configuration["operational_events"] = {"push": {"accounts": [operator.npub]}}
     other = lab.android
@@ -291,7 +291,7 @@ def test_the_operators_devices_are_pushed_to(stopped_router, lab, alice, bob):
     assert console.ask("/v1/status")[0] == 200
 
 
-def test_a_check_names_what_is_wrong(stopped_router):
+def test_check_names_webhook_errors(stopped_router):
     (stopped_router.folder / "bad.secret").write_text("hunter2hunter2\n")
     (stopped_router.folder / "bad.secret").chmod(0o600)
     stopped_router.configuration["operational_events"] = {

@@ -42,7 +42,7 @@ def first_push(router, lab, alice, bob, **wishes):
     router.wait_for_deliveries(1)
 
 
-def test_what_comes_during_the_cooldown_is_one_push_when_it_ends(paced_router, lab, alice, bob):
+def test_events_during_the_cooldown_are_one_push_at_its_end(paced_router, lab, alice, bob):
     first_push(paced_router, lab, alice, bob)
     publish(paced_router, *(bob.note(f"number {number}", alice) for number in range(3)))
     pushes = lab.accepted(2)
@@ -52,7 +52,7 @@ def test_what_comes_during_the_cooldown_is_one_push_when_it_ends(paced_router, l
     assert len(lab.received()) == 2
 
 
-def test_a_single_one_comes_as_itself(paced_router, lab, alice, bob):
+def test_a_single_held_event_is_sent_as_itself(paced_router, lab, alice, bob):
     first_push(paced_router, lab, alice, bob, mode="alert")
     publish(paced_router, bob.note("the second", alice))
     second = lab.accepted(2)[1]
@@ -68,7 +68,7 @@ def test_a_batch_that_may_be_read_shows_the_rules_summary(paced_router, lab, ali
     assert b"secret" not in batch.body
 
 
-def test_what_is_held_survives_a_crash(paced_router, lab, alice, bob):
+def test_held_events_survive_a_crash(paced_router, lab, alice, bob):
     first_push(paced_router, lab, alice, bob, batch={"cooldown_seconds": 4})
     held = [bob.note(f"number {number}", alice) for number in range(3)]
     publish(paced_router, *held)
@@ -86,7 +86,7 @@ def test_what_is_held_survives_a_crash(paced_router, lab, alice, bob):
     assert len(lab.received()) == 2
 
 
-def test_operators_see_what_is_held_and_until_when(paced_router, lab, alice, bob):
+def test_operators_see_held_events_with_their_time(paced_router, lab, alice, bob):
     first_push(paced_router, lab, alice, bob, batch={"cooldown_seconds": 3600})
     publish(paced_router, *(bob.note(f"number {number}", alice) for number in range(3)))
 
@@ -145,7 +145,7 @@ def test_the_cap_holds_the_rest_of_the_day(paced_router, lab, alice, bob):
     assert len(lab.received()) == 4
 
 
-def test_quiet_hours_hold_all_but_messages_where_the_device_says_so(paced_router, lab, alice, bob):
+def test_quiet_hours_hold_all_but_messages_if_the_device_requests_it(paced_router, lab, alice, bob):
     now = datetime.now(timezone.utc)
     night = {
         "start": (now - timedelta(hours=1)).strftime("%H:%M"),
@@ -177,7 +177,7 @@ def test_a_push_service_that_is_down_gets_one_push_a_device_when_it_is_back(pace
     assert paced_router.stop() == 0
 
 
-def test_a_removed_device_takes_along_what_was_held_for_it(paced_router, lab, alice, bob):
+def test_a_removed_device_drops_its_held_events(paced_router, lab, alice, bob):
     first_push(paced_router, lab, alice, bob, mode="alert", batch={"cooldown_seconds": 3600})
     publish(paced_router, bob.note("never-to-be-told", alice))
 

@@ -29,7 +29,7 @@ def plugins_of_the_package() -> list[str]:
 
 
 @pytest.mark.parametrize("path", SCRIPTS + MAINTAINER_SCRIPTS, ids=lambda path: path.name)
-def test_a_script_is_sound(path):
+def test_a_script_passes_shellcheck(path):
     shell = "sh" if path in MAINTAINER_SCRIPTS else "bash"
     assert subprocess.run([shell, "-n", path]).returncode == 0
     if shutil.which("shellcheck"):
@@ -44,7 +44,7 @@ def test_scripts_explain_themselves():
         assert refused.returncode == 2 and "--nonsense" in refused.stderr, refused
 
 
-def test_installing_starts_nothing_and_upgrading_restarts():
+def test_installing_starts_no_service_and_upgrading_restarts():
     postinst = text_of("debian", "carillon.postinst")
     commands = [line for line in postinst.splitlines() if not line.startswith("\t")]  # what it prints is indented by tabs
     assert not re.search(r"(systemctl|invoke|helper) (enable|start|restart)\b", "\n".join(commands))
@@ -67,7 +67,7 @@ def test_a_control_file_is_complete(name):
     assert all(line.startswith(" ") for line in control[control.index("Description:") :].splitlines()[1:])
 
 
-def test_everything_that_is_packed_is_in_the_build():
+def test_all_packaged_files_are_in_the_build():
     stage = (PARTS / "stage.sh").read_text()
     for name in re.findall(r'"\$built/([\w.-]+)"', stage):
         assert (BUILD / name).exists(), name
@@ -111,14 +111,14 @@ def local(text: str, tmp_path) -> str:
 
 
 @pytest.mark.parametrize("name", ["carillon.yaml", *(f"compose/{name}/carillon.yaml" for name in ["ntfy", "apns-fcm", "strfry"])])
-def test_a_packaged_configuration_has_no_mistakes(name, tmp_path):
+def test_a_packaged_configuration_is_valid(name, tmp_path):
     file = tmp_path / "carillon.yaml"
     file.write_text(local(text_of(name), tmp_path))
     checked = carillon("check", "--config", file)
     assert checked.returncode == 0 and "no errors" in checked.stdout, checked.stdout + checked.stderr
 
 
-def test_a_compose_file_mounts_what_there_is():
+def test_a_compose_file_mounts_existing_paths():
     files = sorted(PACKAGE.glob("compose/*/compose.yaml"))
     assert [file.parent.name for file in files] == ["apns-fcm", "ntfy", "strfry"]
     for file in files:
@@ -133,7 +133,7 @@ def test_a_compose_file_mounts_what_there_is():
                 assert source in volumes or source == "./secrets" or (file.parent / source).exists(), source
 
 
-def test_the_image_is_made_of_stages_that_exist_and_runs_as_nobody_special():
+def test_the_image_uses_existing_stages_and_runs_unprivileged():
     lines = re.sub(r"\\\n", " ", text_of("Dockerfile")).splitlines()
     steps = [line.split(None, 1) for line in lines if line and not line.startswith("#")]
     stages = {match[1] for line in lines if (match := re.match(r"FROM \S+ AS (\w+)", line))}

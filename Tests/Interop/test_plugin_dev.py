@@ -50,7 +50,7 @@ def test_a_push_service_in_c_is_built(tmp_path):
     assert "$ make\n" in run.stdout and f"plugin: {tmp_path}/pager/pager.so\n" in run.stdout and "POST https://pager.example.com/alice" in run.stdout
 
 
-def test_a_filter(tmp_path):
+def test_plugin_dev_runs_a_filter(tmp_path):
     folder = new(tmp_path, "python", "filter")
     run = carillon("plugin", "dev", folder, "--once", "--no-lab")
     assert run.returncode == 0 and "filter pager" in run.stdout and "reply                      pass" in run.stdout
@@ -59,7 +59,7 @@ def test_a_filter(tmp_path):
     assert run.returncode == 0 and "drop (it has an unwanted word)" in run.stdout
 
 
-def test_what_goes_wrong_is_shown(tmp_path):
+def test_plugin_errors_are_shown(tmp_path):
     path = tmp_path / "pager.py"
     path.write_text('PLATFORM = "pager"\n\n\ndef deliver(notification, registration):\n    return registration["token"]\n')
     run = carillon("plugin", "dev", path, "--once", "--no-lab", "--skip-check")
@@ -99,7 +99,7 @@ def test_a_crash_is_the_plugins(tmp_path):
     "name, text, reason",
     [("x.txt", "x", "is neither a folder nor a .so or .py file"), ("new/y.txt", "x", "has no Cargo.toml, Package.swift")],
 )
-def test_what_is_no_plugin(tmp_path, name, text, reason):
+def test_an_invalid_plugin_is_refused(tmp_path, name, text, reason):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
@@ -114,7 +114,7 @@ def test_a_build_that_fails(tmp_path):
     assert run.returncode == 1 and "make failed" in run.stderr
 
 
-def test_it_begins_again_on_each_save(tmp_path):
+def test_the_trial_restarts_on_each_save(tmp_path):
     path = tmp_path / "pager.py"
     source = (EXAMPLES / "webhook.py").read_text()
     path.write_text(source)
@@ -142,7 +142,7 @@ def lab(*arguments) -> str:
     return run.stdout
 
 
-def test_beside_a_lab(tmp_path):
+def test_plugin_dev_uses_a_running_lab(tmp_path):
     """Requests really go out and are answered, and another terminal changes the answers."""
     path = tmp_path / "pager.py"
     source = (EXAMPLES / "webhook.py").read_text()
@@ -181,7 +181,7 @@ def test_beside_a_lab(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_without_a_lab(tmp_path):
+def test_plugin_dev_runs_without_a_lab(tmp_path):
     """Where carillon-lab is not installed, that is said, and answers are played."""
     plugin = new(tmp_path, "c")
     programs = BUILD.resolve() / f"without-lab-{os.getpid()}"

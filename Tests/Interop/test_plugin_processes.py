@@ -28,7 +28,7 @@ def processes(console) -> list[dict]:
     return answer["processes"]
 
 
-def test_a_process_that_is_killed_is_started_again_and_pushes_go_on(console, stopped_router, lab, alice, bob):
+def test_a_killed_process_is_restarted_and_pushes_continue(console, stopped_router, lab, alice, bob):
     console.start()
     [process] = processes(console)
     assert process["plugins"] == sorted(stopped_router.plugin_names) and process["state"] == "running"
@@ -52,7 +52,7 @@ def test_a_process_that_is_killed_is_started_again_and_pushes_go_on(console, sto
     assert console.json("/readyz")[0] == 200
 
 
-def test_a_process_inherits_nothing(console, stopped_router, monkeypatch):
+def test_a_process_inherits_no_environment_or_files(console, stopped_router, monkeypatch):
     monkeypatch.setenv("CARILLON_TEST_SECRET", "hidden")
     console.start()
     [process] = processes(console)
@@ -75,7 +75,7 @@ def test_a_process_inherits_nothing(console, stopped_router, monkeypatch):
     assert {links["3"], links["4"]} == sockets and not sockets & set(opened(routers).values())
 
 
-def test_one_that_dies_again_and_again_is_an_issue_and_others_are_ready(console, stopped_router):
+def test_a_crashing_plugin_is_an_issue_and_others_are_ready(console, stopped_router):
     console.start()
     killed = set()
 
@@ -94,7 +94,7 @@ def test_one_that_dies_again_and_again_is_an_issue_and_others_are_ready(console,
     assert console.json("/readyz") == (200, {"ready": True, "not_ready": []})
 
 
-def test_a_missing_program_is_a_mistake_with_its_line(stopped_router):
+def test_a_missing_program_is_an_error_with_its_line(stopped_router):
     stopped_router.configuration["plugins"]["program"] = "nowhere/carillon-plugin-host"
     for run in [serve(stopped_router), carillon("check", "--config", stopped_router.configuration_file)]:
         assert run.returncode == 1 and "plugins.program: expected the program carillon-plugin-host" in run.stderr
@@ -103,7 +103,7 @@ def test_a_missing_program_is_a_mistake_with_its_line(stopped_router):
     assert carillon("check", "--config", stopped_router.configuration_file).returncode == 0
 
 
-def test_a_configuration_that_chooses_where_plugins_run_says_what_to_do(stopped_router):
+def test_a_removed_isolation_key_error_shows_the_fix(stopped_router):
     stopped_router.configuration["plugins"]["isolation"] = "none"
     for run in [serve(stopped_router), carillon("check", "--config", stopped_router.configuration_file)]:
         assert run.returncode == 1 and "plugins.isolation: this key was removed: every plugin runs in its own process" in run.stderr
@@ -154,7 +154,7 @@ static carillon_status deliver(void *i, uint64_t ticket, const carillon_registra
 """
 
 
-def test_what_a_plugin_writes_to_stderr_is_in_the_log(console, stopped_router, tmp_path):
+def test_plugin_stderr_is_in_the_log(console, stopped_router, tmp_path):
     source = IDLE + r"""
 #include <stdio.h>
 static carillon_status create(const carillon_host *h, carillon_str c, void **i, carillon_error *e) {
@@ -171,7 +171,7 @@ static carillon_status create(const carillon_host *h, carillon_str c, void **i, 
     assert "\x1b" not in stopped_router.log.read_text()
 
 
-def test_a_plugin_that_takes_too_much_of_a_processor_is_ended(console, stopped_router, lab, alice, bob, tmp_path):
+def test_a_plugin_over_its_processor_limit_is_ended(console, stopped_router, lab, alice, bob, tmp_path):
     source = IDLE + r"""
 #include <pthread.h>
 static void *spin(void *x) { for (volatile int i = 0;; i++) (void)x; return NULL; }
@@ -297,7 +297,7 @@ def test_a_plugin_that_keeps_dying_rests_alone(console, stopped_router, lab, ali
     assert process_of("libCarillonAPNs.so")["deaths"] == 1
 
 
-def test_a_registration_that_cannot_be_checked_now_may_come_again(console, stopped_router, lab, alice, bob):
+def test_an_uncheckable_registration_may_be_resent(console, stopped_router, lab, alice, bob):
     """Its plugin hangs."""
     router = stopped_router
     console.start()

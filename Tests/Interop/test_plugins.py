@@ -109,7 +109,7 @@ def test_the_listing_names_every_plugin_and_every_refusal(stopped_router, broken
     assert sorted(platforms) == ["android", "gotify", "ios", "ntfy", "unifiedpush", "web"]
 
 
-def test_what_is_refused_shows_in_the_exit_status(stopped_router):
+def test_a_refused_plugin_shows_in_the_exit_status(stopped_router):
     router = stopped_router
     config = ["--config", router.configuration_file]
     console = Console(router, port=free_port()).start()
@@ -127,7 +127,7 @@ def test_what_is_refused_shows_in_the_exit_status(stopped_router):
     assert status == 200 and answer["reloaded"] and "text.so" in answer["refused"][0]
 
 
-def test_what_ends_its_process_at_its_entry_ends_no_command_and_no_router(stopped_router, tmp_path, lab, alice, bob):
+def test_a_plugin_that_exits_at_its_entry_ends_no_command_and_no_router(stopped_router, tmp_path, lab, alice, bob):
     router = stopped_router
     config = ["--config", router.configuration_file]
     Console(router, port=free_port()).start()
@@ -318,7 +318,7 @@ def test_the_example_in_c_is_retried_and_tells_when_a_device_is_gone(router_with
     assert webhook.received.empty()
 
 
-def test_the_example_in_c_says_what_it_expects_of_a_registration(router_with_webhooks, alice):
+def test_the_example_in_c_explains_refused_registrations(router_with_webhooks, alice):
     router = router_with_webhooks
     with Socket(router) as socket:
         answer = socket.offer(alice.registration(router, hook("ftp://example.com/")))

@@ -30,7 +30,7 @@ def inner_service():
     ],
     ids=["some hosts", "all hosts", "another proxy"],
 )
-def test_the_environment_leads_nobody_past_the_proxy(stopped_router, proxy, inner_service, lab, alice, bob, environment):
+def test_the_environment_cannot_bypass_the_proxy(stopped_router, proxy, inner_service, lab, alice, bob, environment):
     """The proxy judges where users' endpoints lead, so what went past it would be judged by nobody."""
     router = stopped_router
     router.environment = environment

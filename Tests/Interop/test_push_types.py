@@ -67,7 +67,7 @@ def held(router) -> list[int]:
         return [count for (count,) in database.execute("SELECT count FROM outbox_held")]
 
 
-def test_updates_give_way_to_the_latest_and_the_end_comes_at_once(router, lab, alice, bob):
+def test_updates_are_replaced_by_the_latest_and_the_end_is_immediate(router, lab, alice, bob):
     publish(router, alice.registration(router, phone()), score(bob, alice, "1:0"))
     lab.accepted(1)
     router.wait_for_deliveries(1)
@@ -95,7 +95,7 @@ def test_the_latest_update_survives_a_crash(router, lab, alice, bob):
     assert router.stop() == 0 and len(lab.received()) == 2
 
 
-def test_calls_come_at_once_and_hold_nothing_up(router, lab, alice, bob):
+def test_calls_are_sent_immediately_and_delay_no_other_push(router, lab, alice, bob):
     publish(router, alice.registration(router, phone()))
     publish(router, *(bob.event(CALL, f"caller {number}", [["p", alice.hex]]) for number in range(3)))
     publish(router, bob.note("hello", alice))
@@ -158,7 +158,7 @@ def test_edits_of_one_stream_are_one_push(router, lab, alice, bob):
     assert router.stop() == 0 and len(lab.received()) == 3
 
 
-def test_a_channel_gets_what_its_activity_gets(broadcaster, lab, alice, bob):  # noqa: F811
+def test_a_channel_gets_its_live_activity_updates(broadcaster, lab, alice, bob):  # noqa: F811
     channel = new_channel(broadcaster)
     rules = broadcaster.folder / "rules.yaml"
     rules.write_text(json.dumps({"version": 1, "rules": RULES}))
@@ -183,7 +183,7 @@ def test_a_channel_gets_what_its_activity_gets(broadcaster, lab, alice, bob):  #
     assert [push.status for push in lab.received("apns")] == [200] * 3
 
 
-def test_pushes_that_are_refused_count(router, lab, alice, bob):
+def test_refused_pushes_count_towards_the_limit(router, lab, alice, bob):
     lab.misbehave("answer", status=405, times=0)
     publish(router, alice.registration(router, phone()), bob.note("refused", alice))
     lab.attempts(1)

@@ -84,7 +84,7 @@ def test_a_push_service_in_one_file(console, stopped_router, lab, alice, bob, re
     assert listing.returncode == 0 and "python.pager 0" in listing.stdout and "platform   pager" in listing.stdout
 
 
-def test_a_registration_that_it_refuses(console, stopped_router, alice):
+def test_a_registration_refused_by_a_plugin_is_explained(console, stopped_router, alice):
     add(stopped_router, PAGER)
     console.start()
     with Socket(stopped_router) as socket:
@@ -173,7 +173,7 @@ TROUBLE = """
         ("hang", "did not return from deliver within 1 s"),
     ],
 )
-def test_one_that_dies_costs_nobody_else_anything(console, stopped_router, alice, bob, receiver, text, log):
+def test_a_plugin_that_dies_does_not_affect_others(console, stopped_router, alice, bob, receiver, text, log):
     add(stopped_router, TROUBLE)
     stopped_router.configuration["plugins"]["deadline_seconds"] = 1
     console.start()
@@ -222,7 +222,7 @@ def test_an_exception_is_in_the_log_without_its_text(stopped_router, alice, bob,
         ("", "is empty"),
     ],
 )
-def test_a_file_that_is_no_plugin_is_refused_with_the_reason(stopped_router, source, reason):
+def test_a_file_that_is_not_a_plugin_is_refused_with_the_reason(stopped_router, source, reason):
     add(stopped_router, source)
     del stopped_router.configuration["apps"]["default"]["pager"]
     stopped_router.configuration["plugins"]["deadline_seconds"] = 1
@@ -230,7 +230,7 @@ def test_a_file_that_is_no_plugin_is_refused_with_the_reason(stopped_router, sou
     assert listing.returncode == 1 and reason in listing.stdout, listing.stdout + listing.stderr
 
 
-def test_a_missing_interpreter_is_a_mistake_with_its_line(stopped_router):
+def test_a_missing_interpreter_is_an_error_with_its_line(stopped_router):
     stopped_router.configuration["plugins"]["python"] = "nowhere/python3"
     run = carillon("check", "--config", stopped_router.configuration_file)
     assert run.returncode == 1 and "plugins.python: expected an interpreter, such as /usr/bin/python3" in run.stderr
@@ -320,7 +320,7 @@ def test_help_of_a_plugin_without_commands(stopped_router):
     assert run.returncode != 0 and "--config comes before the platform" in run.stderr
 
 
-def test_a_broken_plugin_comes_before_the_mistakes_that_it_leads_to(stopped_router, tmp_path):
+def test_a_broken_plugin_is_reported_before_its_consequences(stopped_router, tmp_path):
     """Its own mistake first, then what follows from it, one line for all rules."""
     router = stopped_router
     add(router, PAGER.replace('PLATFORM = "pager"', "PLATFORM = pager"))
@@ -372,7 +372,7 @@ PROBE = """
 """
 
 
-def test_it_has_no_files_network_and_programs(stopped_router, alice, bob, receiver):
+def test_a_confined_plugin_has_no_files_network_or_programs(stopped_router, alice, bob, receiver):
     add(stopped_router, PROBE)
     stopped_router.start()
     note = alice.note("root")
@@ -433,7 +433,7 @@ AT_THE_TOP = """
 """
 
 
-def test_what_a_file_does_at_its_top_changes_nothing(stopped_router, alice, bob, receiver):
+def test_top_level_code_of_a_plugin_changes_no_files(stopped_router, alice, bob, receiver):
     key = stopped_router.folder / "state of a router"
     key.write_text("secret")
     key.chmod(0o600)
@@ -454,7 +454,7 @@ def test_what_a_file_does_at_its_top_changes_nothing(stopped_router, alice, bob,
     assert (before.st_mode, before.st_uid, before.st_mtime, before.st_size) == (after.st_mode, after.st_uid, after.st_mtime, after.st_size)
 
 
-def test_without_a_sandbox_it_has_its_rights(stopped_router, alice, bob, receiver):
+def test_an_unconfined_plugin_has_the_routers_rights(stopped_router, alice, bob, receiver):
     add(stopped_router, PROBE)
     stopped_router.configuration["plugins"]["sandbox"] = False
     stopped_router.start()
@@ -466,7 +466,7 @@ def test_without_a_sandbox_it_has_its_rights(stopped_router, alice, bob, receive
     stopped_router.wait_for_log("file: done")
 
 
-def test_it_is_started_again_when_it_is_killed(console, stopped_router, alice, bob, receiver):
+def test_a_killed_python_plugin_is_restarted(console, stopped_router, alice, bob, receiver):
     add(stopped_router, PAGER)
     console.start()
     note = alice.note("root")
@@ -510,7 +510,7 @@ def test_without_the_library_for_the_sandbox_it_is_refused(stopped_router, insta
     assert listing.returncode == 0 and "python.pager" in listing.stdout
 
 
-def test_without_the_library_it_runs_unconfined_only_if_the_operator_says_so(stopped_router, installed):
+def test_running_unconfined_requires_the_operators_consent(stopped_router, installed):
     add(stopped_router, PAGER)
     stopped_router.configuration["plugins"]["sandbox"] = False
     command = [installed / "bin/carillon", "plugin", "list", "--config", stopped_router.configuration_file]

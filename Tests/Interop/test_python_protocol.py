@@ -46,13 +46,13 @@ def fields(value) -> dict:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
-def test_it_is_of_the_version_of_this_release():
+def test_the_library_has_the_version_of_this_release():
     assert f"**Version {wire.VERSION}.**" in DOCUMENT
     header = (REPOSITORY / "include/carillon/plugin.h").read_text()
     assert f"#define CARILLON_ABI_MINOR {wire.ABI_MINOR} " in header
 
 
-def test_it_understands_what_the_router_says():
+def test_the_library_reads_the_routers_messages():
     assert wire.read_load(body("load")) == ("/lib/a.so", ["/lib/a.so", "/lib/b.so"], 1 << 28, True, False)
     create = wire.read_create(body("create"))
     assert create == (7, 1, True, 3, "{}", "https://example.com/plugins/ios/a", [("key", b"value")])
@@ -90,7 +90,7 @@ def test_it_understands_notifications_and_registrations():
     )
 
 
-def test_it_says_what_the_document_has():
+def test_the_library_sends_the_documented_messages():
     request = api.Request(
         "POST", "https://example.com/", headers={"TTL": 60}, body=b"body", trusted=True, multiplex=True, timeout=30, max_response=1024,
         connection="word",
@@ -125,7 +125,7 @@ def test_it_says_what_the_document_has():
         struct.pack("<IIQ", 0, wire.CANCEL | 1 << 16, 0),
     ],
 )
-def test_what_the_router_cannot_mean_is_refused(frame):
+def test_an_invalid_frame_is_refused(frame):
     with pytest.raises(wire.ProtocolError):
         list(wire.FrameBuffer({wire.DELIVER, wire.CANCEL}).add(frame))
 
@@ -170,7 +170,7 @@ def test_bodies_that_are_cut_short_or_go_on_are_refused(name, read):
         (api.Response(failure="tls"), api.retry("tls")),
     ],
 )
-def test_an_answer_means_what_it_usually_means(response, outcome):
+def test_responses_have_their_default_outcome(response, outcome):
     assert api.Outcome.of(response) == outcome
 
 
@@ -188,7 +188,7 @@ def test_an_answer_means_what_it_usually_means(response, outcome):
         (("POST", "https://example.com/"), {"timeout": 61}),
     ],
 )
-def test_a_request_that_the_router_would_refuse_is_none(arguments, more):
+def test_a_request_the_router_would_refuse_is_invalid(arguments, more):
     with pytest.raises(api.Invalid) as flaw:
         api.Request(*arguments, **more)
     assert "example" not in str(flaw.value)
@@ -250,7 +250,7 @@ def test_timers_have_limits():
     timers.start("one", 1, None, "f", ())
 
 
-def test_what_is_kept_agrees_with_the_router():
+def test_the_state_copy_agrees_with_the_router():
     told = []
     copy = StateCopy([("a", b"1"), ("b", b"2")], lambda *change: told.append(change))
     copy.set("a", b"3")
@@ -263,7 +263,7 @@ def test_what_is_kept_agrees_with_the_router():
     assert copy.keys() == ["b"]
 
 
-def test_what_is_kept_has_limits():
+def test_the_state_has_limits():
     copy = StateCopy([], lambda *_: None)
     for key, value in [("", b"1"), ("k" * 65, b"1"), ("\n", b"1"), ("ä", b"1"), ("k", b"." * 16_385)]:
         with pytest.raises(ValueError):
@@ -279,7 +279,7 @@ def test_what_is_kept_has_limits():
         copy.set("more", b".")
 
 
-def test_without_a_router_there_is_a_dict():
+def test_state_is_a_dict_without_a_router():
     api.state["cursor"] = {"at": 7}
     assert api.state.get("cursor") == {"at": 7} and "cursor" in api.state and api.state.keys() == ["cursor"]
     del api.state["cursor"]
@@ -297,6 +297,6 @@ def test_without_a_router_there_is_a_dict():
 @pytest.mark.parametrize(
     "arguments, more", [((199,), {}), ((200, b"." * 262_145), {}), ((200,), {"headers": {"a b": "1"}}), ((200,), {"headers": {"a": "\n"}})]
 )
-def test_an_answer_that_cannot_be_passed_on_is_none(arguments, more):
+def test_a_response_that_cannot_be_passed_on_is_invalid(arguments, more):
     with pytest.raises(ValueError):
         api.Answer(*arguments, **more)

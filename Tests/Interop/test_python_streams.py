@@ -97,7 +97,7 @@ def test_a_conversation_over_starttls(stopped_router, alice, bob, server):
     assert server.sessions and router.stop() == 0
 
 
-def test_a_stream_that_ends_is_tried_again(stopped_router, alice, bob, server):
+def test_a_delivery_over_a_lost_stream_is_retried(stopped_router, alice, bob, server):
     configure(stopped_router, server)
     server.refusals.append(("MAIL", ""))
     router = stopped_router.start()
@@ -153,7 +153,7 @@ class Bench:
         return stream
 
 
-def test_it_says_and_understands_what_the_document_has():
+def test_stream_messages_match_the_document():
     stream = api.Stream("mail.example.com", 465, tls=True, trusted=True, authorities="PEM", connect_timeout=30)
     said = {
         "streamOpen": (wire.STREAM_OPEN, 5, wire.write_stream_open(7, stream)),
@@ -197,7 +197,7 @@ def test_a_line_that_never_ends_closes_the_stream():
     assert bench.sent == [(wire.STREAM_CLOSE, 1, wire.number(0))]
 
 
-def test_what_is_read_is_reported_and_what_is_not_is_not():
+def test_only_bytes_that_were_read_are_reported():
     bench = Bench()
     stream = bench.open()
     for _ in range(3):
@@ -208,7 +208,7 @@ def test_what_is_read_is_reported_and_what_is_not_is_not():
     assert bench.sent == [(wire.STREAM_TAKEN, 1, wire.long(80_000))]
 
 
-def test_what_waits_to_be_sent_has_a_limit():
+def test_bytes_waiting_to_be_sent_are_limited():
     bench = Bench()
     stream = bench.open()
     stream.write(b"." * (1 << 20))
@@ -224,7 +224,7 @@ def test_what_waits_to_be_sent_has_a_limit():
         bench.hear(wire.STREAM_DRAINED, wire.long((1 << 20) + 2))
 
 
-def test_what_was_injected_before_tls_is_not_counted():
+def test_bytes_injected_before_tls_are_not_counted():
     bench = Bench()
     stream = bench.open()
     bench.hear(wire.STREAM_RECEIVED, wire.text(b"220 go\r\n235 you are in\r\n"))
@@ -236,7 +236,7 @@ def test_what_was_injected_before_tls_is_not_counted():
     assert bench.results[0].failure == "tls" and bench.begin(stream.read_line()).failure == "tls"
 
 
-def test_one_waits_at_a_time_and_only_for_what_was_yielded():
+def test_one_delivery_waits_at_a_time_for_its_yielded_operation():
     bench = Bench()
     with pytest.raises(RuntimeError):
         bench.begin(api.Stream("x", 1).read())
@@ -251,7 +251,7 @@ def test_one_waits_at_a_time_and_only_for_what_was_yielded():
         bench.begin(stream)
 
 
-def test_a_stream_that_nobody_has_is_closed():
+def test_an_unreferenced_stream_is_closed():
     bench = Bench()
     stream = bench.open()
     del stream
@@ -270,7 +270,7 @@ def test_an_app_has_256_streams_and_none_once_it_is_shut_down():
     assert bench.begin(api.Stream("x", 1)) is WAITING and bench.streams._last == 256
 
 
-def test_what_the_router_cannot_mean():
+def test_an_invalid_stream_message_is_refused():
     for kind, said in [(wire.STREAM_OPENED, b"x"), (wire.STREAM_RECEIVED, b""), (wire.STREAM_DRAINED, b"1234")]:
         bench = Bench()
         bench.open()
@@ -285,7 +285,7 @@ def test_what_the_router_cannot_mean():
     [(("", 1), {}), (("a b", 1), {}), (("ä.example", 1), {}), (("x" * 254, 1), {}), (("x", 0), {}), (("x", 65_536), {}), (("x", "25"), {}),
      (("x", 25), {"connect_timeout": 61}), (("x", 25), {"idle_timeout": 3601}), (("x", 25), {"authorities": "." * 262_145})],
 )
-def test_a_stream_that_the_router_would_refuse_is_none(arguments, more):
+def test_a_stream_the_router_would_refuse_is_invalid(arguments, more):
     with pytest.raises(api.Invalid):
         api.Stream(*arguments, **more)
 

@@ -37,7 +37,7 @@ def explained(router, event: dict, words: str) -> str:
     return wait_until(told, f"the trace tells: {words}", router.process)
 
 
-def test_what_failed_is_kept_and_sent_again_once(router, lab, alice, bob):
+def test_a_failed_push_is_kept_and_requeued_once(router, lab, alice, bob):
     phone, tablet = device_token(), device_token()
     lab.misbehave("answer", status=400, reason="PayloadEmpty", times=0)
     first = bob.message("a word nobody else may read", alice)
@@ -103,7 +103,7 @@ def test_a_failed_push_of_a_deleted_event_is_not_sent_again(router, lab, alice, 
     assert "1 left out: their authors deleted the events" in queue(router, "retry", "--failed").stdout
 
 
-def test_what_waits_for_credentials_goes_on_when_told_to(router, lab, alice, bob):
+def test_a_push_waiting_for_credentials_continues_on_command(router, lab, alice, bob):
     lab.misbehave("answer", status=403, reason="InvalidProviderToken", times=0)
     message = bob.message("one", alice)
     with Socket(router) as socket:
@@ -131,7 +131,7 @@ def test_what_waits_for_credentials_goes_on_when_told_to(router, lab, alice, bob
     assert len(lab.received()) == 1
 
 
-def test_what_nobody_wants_any_more_is_dropped(router, lab, alice, bob):
+def test_an_unwanted_push_is_dropped(router, lab, alice, bob):
     lab.misbehave("answer", status=400, reason="PayloadEmpty", times=1)
     lost = bob.message("one", alice)
     with Socket(router) as socket:

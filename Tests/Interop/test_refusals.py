@@ -21,7 +21,7 @@ def devices(router) -> list[dict]:
     return json.loads(listing.stdout)["devices"]
 
 
-def test_an_endpoint_that_refuses_everything_gets_no_more_than_one_that_takes_it(stopped_router, lab, alice, bob):
+def test_a_refusing_endpoint_gets_at_most_as_many_pushes_as_another(stopped_router, lab, alice, bob):
     router, carol = stopped_router, Person()
     router.log_level = "info"
     router.start()
@@ -40,7 +40,7 @@ def test_an_endpoint_that_refuses_everything_gets_no_more_than_one_that_takes_it
     assert len(lines) <= 8, lines[:10]
 
 
-def test_a_flood_at_a_port_that_is_closed_hides_nothing(stopped_router, lab, alice, bob):
+def test_a_flood_at_a_closed_port_hides_no_other_failure(stopped_router, lab, alice, bob):
     router, honest = stopped_router, Person()
     router.configuration["trace"] = {"rows": 2_000}
     router.log_level = "info"
@@ -138,7 +138,7 @@ class TwoAnswersServer:
         self.listener.close()
 
 
-def test_a_stray_answer_costs_nobody_a_device(router, socket, alice, bob):
+def test_a_stray_response_removes_no_device(router, socket, alice, bob):
     """404 says at UnifiedPush that a device is gone."""
     server = TwoAnswersServer()
     people = [alice, *[Person() for _ in range(3)]]
@@ -181,7 +181,7 @@ def test_made_up_tokens_are_tried_one_at_a_time(stopped_router, lab, alice, bob)
     assert [push.target for push in lab.received() if push.target != known] == tokens[:1]
 
 
-def test_who_brings_made_up_tokens_loses_the_allowance(stopped_router, lab):
+def test_a_client_with_made_up_tokens_loses_its_allowance(stopped_router, lab):
     router, port = stopped_router, free_port()
     router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{port}"}
     router.start()

@@ -47,7 +47,7 @@ def phone(router, lab, alice, bob):
 
 
 @pytest.mark.parametrize("kind", [REGISTRATION, ADDRESSABLE_REGISTRATION])
-def test_a_registration_lasts_until_it_is_taken_back(phone, kind):
+def test_a_registration_lasts_until_it_is_deregistered(phone, kind):
     token = device_token()
     registration = phone.register(token, -30, kind=kind)
     assert phone.offer(registration) == (True, "")
@@ -112,7 +112,7 @@ def test_the_newest_registration_counts_whatever_the_order(phone):
     phone.woken(new)
 
 
-def test_of_two_of_the_same_second_the_lower_id_counts(phone):
+def test_the_lower_id_wins_within_a_second(phone):
     tokens = [device_token() for _ in range(4)]
     events = {token: phone.register(token, -10) for token in tokens}
     taken = []
@@ -125,7 +125,7 @@ def test_of_two_of_the_same_second_the_lower_id_counts(phone):
     phone.woken(min(tokens, key=lambda token: events[token]["id"]))
 
 
-def test_of_two_of_the_same_second_an_invalid_one_is_told_what_is_wrong(phone):
+def test_an_invalid_registration_of_the_same_second_is_explained(phone):
     token = device_token()
     assert phone.offer(phone.register(token, -10)) == (True, "")
     for number in range(8):
@@ -160,7 +160,7 @@ def test_a_registration_from_the_far_future_is_refused(phone):
 
 @pytest.mark.parametrize("content", ["registration", "empty"])
 @pytest.mark.parametrize("d", ["another router", "something else", "longer", None])
-def test_what_is_meant_for_others_is_none_of_our_business(phone, d, content):
+def test_a_registration_meant_for_another_router_is_refused(phone, d, content):
     token = device_token()
     assert phone.offer(phone.register(token, -30))[0]
     us = phone.router.public_key
@@ -183,7 +183,7 @@ def test_what_is_meant_for_others_is_none_of_our_business(phone, d, content):
     ],
     ids=["no d", "npub", "upper case", "protocol version"],
 )
-def test_what_is_wrong_around_the_content_is_told(phone, tags, words):
+def test_errors_around_the_content_are_reported(phone, tags, words):
     us = phone.router.public_key
     text = phone.alice.encrypt('{"platform":"ios","token":"00"}', us)
     assert phone.offer(phone.alice.event(REGISTRATION, text, tags(us))) == (False, words.format(us=us))
@@ -213,7 +213,7 @@ def test_what_is_wrong_around_the_content_is_told(phone, tags, words):
     ],
     ids=["a typing mistake", "an unknown signal", "an unknown app", "a private address", "an odd address"],
 )
-def test_what_is_wrong_in_the_content_is_told(phone, content, words):
+def test_errors_in_the_content_are_reported(phone, content, words):
     accepted, said = phone.offer(phone.alice.registration(phone.router, {**ios(device_token()), **content}))
     assert not accepted and said.startswith(words)
 
@@ -227,7 +227,7 @@ def test_several_devices_live_under_one_key(phone):
     phone.woken(tokens["phone"], tokens["watch"])
 
 
-def test_a_token_registered_by_somebody_else_moves(phone):
+def test_a_token_registered_by_another_account_moves(phone):
     token = device_token()
     carol = Person()
     phone.offer(phone.register(token, -30))
@@ -270,7 +270,7 @@ def test_a_shared_token_stays_with_both(phone):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_registration_that_cannot_work_is_refused_with_what_was_expected(phone, content, said):
+def test_an_unusable_registration_is_refused_with_the_expected_value(phone, content, said):
     event = phone.alice.registration(phone.router, content)
     accepted, words = phone.offer(event)
     assert not accepted
@@ -288,7 +288,7 @@ def test_a_registration_that_is_not_encrypted_to_us_is_refused(phone):
         assert words.startswith("invalid: content")
 
 
-def test_a_forged_registration_moves_nobodys_token(phone):
+def test_a_forged_registration_moves_no_token(phone):
     token = device_token()
     assert phone.offer(phone.register(token, -30))[0]
     mallory = Person()

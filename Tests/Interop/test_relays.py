@@ -61,7 +61,7 @@ def settle(router, lab, count: int) -> list:
     return [push for push in lab.received() if push.status == 200]
 
 
-def test_events_of_a_relay_of_the_operator_wake(stopped_router, lab, relay, alice, bob):
+def test_events_at_the_operators_relay_send_a_push(stopped_router, lab, relay, alice, bob):
     stopped_router.watch(always=[relay])
     router = stopped_router.start()
     register(router, alice, device_token())
@@ -71,7 +71,7 @@ def test_events_of_a_relay_of_the_operator_wake(stopped_router, lab, relay, alic
     assert sorted(push.payload["t"] for push in settle(router, lab, 2)) == ["dm", "mention"]
 
 
-def test_users_are_watched_where_their_relay_list_says(stopped_router, lab, relay, relay_of, relay_list, alice, bob):
+def test_users_are_watched_at_the_relays_of_their_list(stopped_router, lab, relay, relay_of, relay_list, alice, bob):
     meeting_point, elsewhere = relay_of(LocalRelay), relay_of(LocalRelay)
     stopped_router.watch(always=[meeting_point])
     router = stopped_router.start()
@@ -89,7 +89,7 @@ def test_users_are_watched_where_their_relay_list_says(stopped_router, lab, rela
     assert sorted(push.payload["t"] for push in settle(router, lab, 2)) == ["mention", "reaction"]
 
 
-def test_private_messages_are_looked_for_at_the_relays_for_them(stopped_router, lab, relay, relay_of, alice, bob):
+def test_private_messages_are_read_at_their_relays(stopped_router, lab, relay, relay_of, alice, bob):
     meeting_point = relay_of(LocalRelay)
     stopped_router.watch(always=[meeting_point])
     router = stopped_router.start()
@@ -174,7 +174,7 @@ def test_users_cannot_send_the_router_into_private_networks(stopped_router, lab,
     assert push.payload["t"] == "reaction"
 
 
-def test_what_was_published_while_the_router_was_away_is_caught_up_with(stopped_router, lab, relay_of, alice, bob):
+def test_events_published_while_the_router_was_down_are_caught_up(stopped_router, lab, relay_of, alice, bob):
     relay = relay_of(NostrRelay)
     stopped_router.watch(always=[relay])
     router = stopped_router.start()
@@ -194,7 +194,7 @@ def test_what_was_published_while_the_router_was_away_is_caught_up_with(stopped_
 
 
 @pytest.mark.parametrize("kind", [NostrRelay, LocalRelay], ids=["nostr-relay", "nostr-sdk"])
-def test_pages_that_end_amid_a_second_lose_nothing(stopped_router, lab, relay_of, alice, bob, kind):
+def test_pages_that_end_within_a_second_lose_no_events(stopped_router, lab, relay_of, alice, bob, kind):
     """nostr-relay takes `until` as exclusive, nostr-sdk's relay as inclusive (NIP-01)."""
     relay = relay_of(kind)
     stopped_router.watch(always=[relay])
@@ -215,7 +215,7 @@ def test_pages_that_end_amid_a_second_lose_nothing(stopped_router, lab, relay_of
     assert len(settle(router, lab, 1_200)) == 1_200
 
 
-def test_what_is_older_than_a_registration_wakes_nobody(stopped_router, lab, relay_of, alice, bob):
+def test_events_older_than_a_registration_send_no_push(stopped_router, lab, relay_of, alice, bob):
     relay = relay_of(NostrRelay)
     old = int(time.time()) - 3600
     publish(relay, bob, bob.event(1, "old", [["p", alice.hex]], old), *(bob.message("old", alice) for _ in range(5)))
@@ -232,7 +232,7 @@ def test_what_is_older_than_a_registration_wakes_nobody(stopped_router, lab, rel
     assert [push.payload["t"] for push in settle(router, lab, 1)] == ["mention"]
 
 
-def test_the_same_event_from_three_relays_is_told_once(stopped_router, lab, relay_of, alice, bob):
+def test_the_same_event_from_three_relays_sends_one_push(stopped_router, lab, relay_of, alice, bob):
     relays = [relay_of(kind) for kind in [LocalRelay, LocalRelay, NostrRelay]]
     stopped_router.watch(always=relays)
     router = stopped_router.start()
@@ -280,7 +280,7 @@ def test_no_event_is_lost_while_a_relay_dies_and_comes_back(stopped_router, lab,
     assert len({push.apns_id for push in pushes}) == len(reactions)
 
 
-def test_forged_copies_from_a_relay_neither_wake_nor_hide_the_real_event(stopped_router, lab, hostile_relay, alice, bob):
+def test_forged_copies_from_a_relay_send_no_push_and_hide_no_event(stopped_router, lab, hostile_relay, alice, bob):
     note = bob.note("hello", alice)
     stopped_router.configuration["relays"] = {"always": [hostile_relay.url]}
     router = stopped_router.start()
@@ -291,7 +291,7 @@ def test_forged_copies_from_a_relay_neither_wake_nor_hide_the_real_event(stopped
     assert push.payload["t"] == "mention"
 
 
-def test_own_expired_and_self_addressed_events_wake_nobody(stopped_router, lab, relay_of, alice, bob):
+def test_own_expired_and_self_addressed_events_send_no_push(stopped_router, lab, relay_of, alice, bob):
     relay = relay_of(LocalRelay)
     stopped_router.watch(always=[relay])
     router = stopped_router.start()

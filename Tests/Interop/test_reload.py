@@ -33,7 +33,7 @@ def rules(router, title: str) -> None:
     router.configuration["rules"] = "rules.yaml"
 
 
-def test_a_hangup_while_it_begins_does_not_end_it(stopped_router):
+def test_a_sighup_during_the_start_does_not_end_the_router(stopped_router):
     router = stopped_router
     router.spawn()
     status = Path(f"/proc/{router.process.pid}/status")
@@ -50,7 +50,7 @@ def test_a_hangup_while_it_begins_does_not_end_it(stopped_router):
     assert router.stop() == 0
 
 
-def test_reloads_in_mid_traffic_lose_nothing(stopped_router, lab, alice, bob):
+def test_reloads_during_traffic_lose_no_push(stopped_router, lab, alice, bob):
     router = stopped_router
     rules(router, "before")
     router.start()
@@ -78,7 +78,7 @@ def test_reloads_in_mid_traffic_lose_nothing(stopped_router, lab, alice, bob):
     assert received[-1].payload["aps"]["alert"]["title"] == "after 3"
 
 
-def test_a_broken_configuration_is_refused_with_every_mistake(stopped_router, lab, alice, bob):
+def test_a_broken_configuration_is_refused_with_every_error(stopped_router, lab, alice, bob):
     router = stopped_router
     rules(router, "as it was")
     router.start()
@@ -124,7 +124,7 @@ def test_a_new_key_in_the_same_file_is_used(stopped_router, lab, alice, bob):
     assert router.stop() == 0
 
 
-def test_filters_that_stay_as_they_are_forget_nothing(stopped_router, lab, alice, bob):
+def test_unchanged_filters_keep_their_state(stopped_router, lab, alice, bob):
     router = stopped_router
     router.configuration["filter_plugins"] = {"noise": {"settings": {"burst": {"events": 1, "seconds": 3600}}}}
     rules(router, "before")
@@ -145,7 +145,7 @@ def test_filters_that_stay_as_they_are_forget_nothing(stopped_router, lab, alice
     assert len(lab.received()) == 2
 
 
-def test_what_takes_a_restart_is_named(stopped_router):
+def test_keys_that_require_a_restart_are_named(stopped_router):
     router = stopped_router
     router.start()
     router.configuration["relay"]["listen"] = "127.0.0.1:1"
@@ -155,7 +155,7 @@ def test_what_takes_a_restart_is_named(stopped_router):
     assert router.stop() == 0
 
 
-def test_the_command_says_what_came_of_it(stopped_router):
+def test_the_reload_command_reports_the_result(stopped_router):
     router = stopped_router
     Console(router, port=free_port()).start()
     good = carillon("reload", "--config", router.configuration_file)
@@ -208,7 +208,7 @@ def test_a_signal_during_a_reload_is_not_lost(stopped_router, lab, alice, bob):
     assert router.stop() == 0
 
 
-def test_a_plugin_that_came_since_is_loaded(stopped_router, alice):
+def test_a_plugin_added_later_is_loaded_on_reload(stopped_router, alice):
     router = stopped_router
     plugin = router.plugins / "libCarillonNtfy.so"
     away = plugin.rename(router.folder / plugin.name)
@@ -230,7 +230,7 @@ def test_a_plugin_that_came_since_is_loaded(stopped_router, alice):
     assert router.stop() == 0
 
 
-def test_another_token_for_the_api_is_taken_with_a_signal(stopped_router):
+def test_a_changed_api_token_is_read_on_sighup(stopped_router):
     router = stopped_router
     console = Console(router, port=free_port()).start()
     old = console.token
@@ -251,7 +251,7 @@ def test_another_token_for_the_api_is_taken_with_a_signal(stopped_router):
     hang_up(router, REFUSED)
 
 
-def test_other_roots_in_the_same_file_are_named(stopped_router):
+def test_changed_roots_in_the_same_file_are_named(stopped_router):
     router = stopped_router
     roots = router.folder / "roots.pem"
     roots.write_bytes(router.lab_ca_file.read_bytes())

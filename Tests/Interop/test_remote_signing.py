@@ -128,7 +128,7 @@ def test_sessions_survive_a_restart(router):
         assert Session(socket, router, client).request("ping")["result"] == "pong"
 
 
-def test_where_sessions_are_required_a_registration_without_one_is_refused(stopped_router, lab, alice, bob):
+def test_a_required_session_refuses_registrations_without_one(stopped_router, lab, alice, bob):
     stopped_router.configuration["registration"] = {"require_session": True}
     router = stopped_router.start()
     with Socket(router) as socket:
@@ -147,7 +147,7 @@ def test_where_sessions_are_required_a_registration_without_one_is_refused(stopp
         assert socket.offer(alice.registration(router, None)) == (True, "")
 
 
-def test_nobody_reads_the_answers_to_somebody_else(router):
+def test_responses_are_readable_only_by_their_recipient(router):
     client, listener = Person(), Person()
     with Socket(router) as other, Socket(router) as socket:
         other.send(["REQ", "mine", {"kinds": [24133], "#p": [listener.hex]}])
@@ -156,7 +156,7 @@ def test_nobody_reads_the_answers_to_somebody_else(router):
         assert Session(other, router, listener).request("connect", router.public_key)["result"] == "ack"
 
 
-def test_who_asks_on_our_socket_is_answered_there_and_nowhere_else(stopped_router, tmp_path):
+def test_requests_on_our_socket_are_answered_only_there(stopped_router, tmp_path):
     relay = LocalRelay(tmp_path / "relay").start()
     stopped_router.watch(always=[relay])
     router = stopped_router.start()

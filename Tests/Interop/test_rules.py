@@ -120,7 +120,7 @@ def test_tags_and_patterns_decide(scene, lab, alice, bob):
     assert alert_for(lab, socket, calm)["aps"]["alert"] == {"title": "bob wrote", "body": "hello"}
 
 
-def test_a_note_to_everybody_is_dropped_and_files_are_asked_in_their_order(scene, lab, alice, bob):
+def test_a_note_to_a_crowd_is_dropped_and_files_are_asked_in_order(scene, lab, alice, bob):
     router, socket = scene
     register(router, socket, alice)
     crowd = bob.event(1, "hi all", [["p", alice.hex], ["p", "11" * 32], ["p", "22" * 32]])
@@ -131,14 +131,14 @@ def test_a_note_to_everybody_is_dropped_and_files_are_asked_in_their_order(scene
     assert [push.payload["event_id"] for push in lab.received()] == [like["id"]]
 
 
-def test_a_kind_nobody_knew_wakes_with_a_signal_of_its_own(scene, lab, alice, bob):
+def test_a_new_kind_sends_a_push_with_its_own_signal(scene, lab, alice, bob):
     router, socket = scene
     register(router, socket, alice, signals={"wallet": True})
     request = bob.event(23194, "ciphertext", [["p", alice.hex], ["amount", "21"]])
     assert alert_for(lab, socket, request)["aps"]["alert"]["title"] == "somebody wants 21"
 
 
-def test_buttons_reach_the_phone_as_the_specification_says(scene, lab, alice, bob):
+def test_buttons_reach_the_phone_as_specified(scene, lab, alice, bob):
     router, socket = scene
     register(router, socket, alice, locale="fr")
     note = bob.note("press", alice, tags=[["button", "1"]])
@@ -160,7 +160,7 @@ def test_buttons_reach_the_phone_as_the_specification_says(scene, lab, alice, bo
     assert set(payload) == {"aps", "body"}
 
 
-def test_links_are_what_other_software_reads(stopped_router, lab, alice, bob):
+def test_links_are_readable_by_other_software(stopped_router, lab, alice, bob):
     """nostr-sdk decodes what the texts say of people, events and addresses."""
     (stopped_router.folder / "own.yaml").write_text(
         """
@@ -219,7 +219,7 @@ def test_an_app_has_rules_of_its_own(ruled, lab, alice, bob):
         assert alert_for(lab, socket, like)["aps"]["alert"]["title"] == "liked"
 
 
-def test_whom_the_recipient_follows_counts(ruled, lab, alice, bob):
+def test_follows_of_the_recipient_count(ruled, lab, alice, bob):
     relay = ScriptedRelay()
     try:
         ruled.watch(always=[relay])
@@ -248,7 +248,7 @@ def test_a_payload_is_never_longer_than_apple_takes(scene, lab, alice, bob, cont
     assert content.startswith(push.payload["aps"]["alert"]["body"].rstrip("….").rstrip("\u200d"))
 
 
-def test_what_variables_make_unfit_is_left_out_counted_and_explained(scene, lab, alice, bob):
+def test_values_made_invalid_by_variables_are_omitted_and_explained(scene, lab, alice, bob):
     router, socket = scene
     register(router, socket, alice)
     fit = alert_for(lab, socket, bob.note("a", alice, tags=[["score", "0.5"]]))
@@ -259,7 +259,7 @@ def test_what_variables_make_unfit_is_left_out_counted_and_explained(scene, lab,
     assert "goes without apns.relevance-score" in explained(router, note, "goes without")
 
 
-def test_what_an_app_could_not_decode_is_not_sent(scene, lab, alice, bob):
+def test_content_state_an_app_could_not_decode_is_not_sent(scene, lab, alice, bob):
     router, socket = scene
     socket.publish(alice.registration(router, ios(device_token(), mode="alert", live_activity_token=device_token())))
     note = bob.note("a", alice, tags=[["goals", "many"]])

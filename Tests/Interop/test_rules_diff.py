@@ -60,7 +60,7 @@ def fill(console: Console, lab, alice, bob) -> dict[str, dict]:
     return events
 
 
-def test_names_the_events_that_would_have_become_something_else(console, lab, alice, bob):
+def test_events_with_a_different_result_are_named(console, lab, alice, bob):
     router = console.start().router
     events = fill(console, lab, alice, bob)
     same = diff(console)
@@ -108,7 +108,7 @@ def test_names_the_events_that_would_have_become_something_else(console, lab, al
     assert diff(console, rules=RULES.replace("schrieb", "sagt"))["differing"] == 1
 
 
-def test_commands_compare_files_with_what_is_in_force(console, lab, alice, bob):
+def test_commands_compare_files_with_the_active_rules(console, lab, alice, bob):
     router = console.start().router
     events = fill(console, lab, alice, bob)
     run = command(console)
@@ -139,7 +139,7 @@ def test_commands_compare_files_with_what_is_in_force(console, lab, alice, bob):
     assert run.returncode == 3 and "only a running router can compare rules" in run.stderr
 
 
-def test_keeps_nothing_unless_asked(console, lab, alice, bob):
+def test_events_are_not_kept_by_default(console, lab, alice, bob):
     router = console.start().router
     fill(console, lab, alice, bob)
     assert diff(console)["events"] == 3

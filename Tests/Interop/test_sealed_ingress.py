@@ -51,7 +51,7 @@ def post(port: int, path: str, body: bytes, headers: list[tuple[str, str]]) -> i
     return status
 
 
-def test_a_legacy_message_comes_out_as_the_specification_says(ingress, lab):
+def test_a_legacy_message_becomes_the_push_of_the_specification(ingress, lab):
     app, token = App(), device_token()
     answer = WebPusher(subscription(url(ingress, token), app)).send(
         MESSAGE, headers={"crypto-key": "p256ecdsa=BOgh"}, ttl=172800, content_encoding="aesgcm"
@@ -114,7 +114,7 @@ def test_headers_come_in_many_spellings(ingress, lab, write):
     assert app.decrypt_legacy(body, repadded(payload["s"]), repadded(payload["k"])) == MESSAGE
 
 
-def test_what_is_too_large_for_apns_still_rings(ingress, lab):
+def test_a_message_too_large_for_apns_is_sent_as_alert(ingress, lab):
     app, token = App(), device_token()
     assert WebPusher(subscription(url(ingress, token), app)).send(b"x" * 3900, ttl=60).status_code == 202
     [push] = lab.accepted(1)
@@ -123,7 +123,7 @@ def test_what_is_too_large_for_apns_still_rings(ingress, lab):
     assert "m" not in push.payload
 
 
-def test_a_dead_device_ends_the_subscription_and_nothing_else_does(ingress, lab):
+def test_only_a_dead_device_ends_the_subscription(ingress, lab):
     app, token = App(), device_token()
     pusher = WebPusher(subscription(url(ingress, token), app))
     lab.declare(token, "unregistered")
@@ -149,13 +149,13 @@ def test_development_builds_are_reached_at_the_other_server(stopped_router, lab)
     assert push.target == token
 
 
-def test_it_says_that_it_is_there(ingress):
+def test_the_ingress_answers_its_root_path(ingress):
     connection = http.client.HTTPConnection("127.0.0.1", ingress, timeout=30)
     connection.request("GET", "/")
     assert connection.getresponse().status == 200
 
 
-def test_nothing_of_a_push_is_in_the_log(ingress, stopped_router, lab):
+def test_push_contents_are_not_logged(ingress, stopped_router, lab):
     app, token = App(), device_token()
     WebPusher(subscription(url(ingress, token, "somebody@mastodon.example"), app)).send(MESSAGE, ttl=60)
     [push] = lab.accepted(1)
@@ -164,7 +164,7 @@ def test_nothing_of_a_push_is_in_the_log(ingress, stopped_router, lab):
         assert secret not in stopped_router.log_text
 
 
-def test_what_was_accepted_survives_a_crash(ingress, stopped_router, lab):
+def test_an_accepted_push_survives_a_crash(ingress, stopped_router, lab):
     app, token = App(), device_token()
     lab.misbehave("answer", status=503, times=1000)
     assert WebPusher(subscription(url(ingress, token), app)).send(MESSAGE, ttl=60).status_code == 202
@@ -236,7 +236,7 @@ def test_the_seeds_environment_variables_are_enough(tmp_path, lab):
         ("PORT", None),
     ],
 )
-def test_a_mistake_names_the_variable_that_caused_it(tmp_path, lab, name, value):
+def test_an_error_names_its_environment_variable(tmp_path, lab, name, value):
     apns = lab.addresses["apns"]
     with sockets.create_server(("0.0.0.0", 0)) as taken:
         environment = {
@@ -262,7 +262,7 @@ def test_a_mistake_names_the_variable_that_caused_it(tmp_path, lab, name, value)
     assert line.removeprefix("Error: ").startswith(f"{name}: "), line
 
 
-def test_a_longer_body_need_not_wait_for_patience_to_end(ingress, lab, tmp_path):
+def test_a_longer_body_is_read_without_waiting_for_the_timeout(ingress, lab, tmp_path):
     """curl waits a second for the answer to Expect: 100-continue, which it sends by itself with bodies of a megabyte."""
     body = tmp_path / "body"
     body.write_bytes(os.urandom(3_000))
@@ -277,7 +277,7 @@ def test_a_longer_body_need_not_wait_for_patience_to_end(ingress, lab, tmp_path)
     lab.accepted(1)
 
 
-def test_missing_environment_variables_are_named_all_at_once(tmp_path):
+def test_missing_environment_variables_are_reported_together(tmp_path):
     result = subprocess.run(
         [built("carillon"), "serve"],
         cwd=tmp_path,

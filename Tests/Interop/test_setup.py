@@ -278,7 +278,7 @@ def test_further_services_accept_the_credentials(tmp_path, lab, own_servers):
     assert secret.read_text() == before
 
 
-def test_what_further_services_say_of_wrong_credentials(tmp_path, lab, own_servers):
+def test_wrong_credentials_for_further_services_are_reported(tmp_path, lab, own_servers):
     given = services_of_ones_own(tmp_path, lab, mail_password="wrong", **own_servers)
     kept(tmp_path / "bot.token", "123456789:" + "a" * 35 + "\n")
     own_servers["broker"].stop()
@@ -337,7 +337,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_hostile_answers_write_nothing(tmp_path, what):
+def test_hostile_answers_write_no_files(tmp_path, what):
     os.mkfifo(tmp_path / "fifo")
     folder = tmp_path / "router"
     result = run(tmp_path, {"run": "hand", "folder": str(folder), **HOSTILE[what]}, "--offline")
@@ -347,7 +347,7 @@ def test_hostile_answers_write_nothing(tmp_path, what):
     assert len(result.stderr) < 2_000
 
 
-def test_answers_that_are_no_yaml(tmp_path):
+def test_answers_that_are_not_yaml_are_refused(tmp_path):
     file = tmp_path / "answers.yaml"
     file.write_text("url: [wss://")
     result = carillon("setup", "--answers", file, "--folder", tmp_path / "router")
@@ -357,7 +357,7 @@ def test_answers_that_are_no_yaml(tmp_path):
     assert not (tmp_path / "router").exists()
 
 
-def test_at_a_terminal(tmp_path, lab):
+def test_setup_runs_at_a_terminal(tmp_path, lab):
     """Wrong answers, help, a way back, a correction at the end, and the test notification."""
     folder = tmp_path / "carillon"
     dialogue = Dialogue("setup", cwd=tmp_path)
@@ -417,7 +417,7 @@ def test_at_a_terminal(tmp_path, lab):
 
 
 @pytest.mark.parametrize("moment", ["by hand (hand)?", "Push services (", "q leaves: "])
-def test_leaving_early_writes_nothing(tmp_path, moment):
+def test_an_aborted_setup_writes_no_files(tmp_path, moment):
     dialogue = Dialogue("setup", cwd=tmp_path)
     while moment not in dialogue.seen:
         found = select.select([dialogue.terminal], [], [], PATIENCE)[0]
@@ -432,7 +432,7 @@ def test_leaving_early_writes_nothing(tmp_path, moment):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_for_a_service(tmp_path, lab):
+def test_setup_installs_a_service(tmp_path, lab):
     """What root gets: state elsewhere, credentials lent by systemd, a drop-in."""
     folder, state = tmp_path / "etc", tmp_path / "state"
     given = answers(lab, folder, run="service", state=str(state), url="wss://notify.example.com")
@@ -510,7 +510,7 @@ def test_the_umask_does_not_hide_the_configuration_from_the_service(tmp_path, la
     assert stat.S_IMODE((tmp_path / "etc").stat().st_mode) == 0o755
 
 
-def test_another_key_than_the_one_that_is_there_is_refused(tmp_path, lab):
+def test_a_different_existing_key_is_refused(tmp_path, lab):
     folder = tmp_path / "router"
     given = answers(lab, folder)
     assert run(tmp_path, given, "--offline").returncode == 0
@@ -575,7 +575,7 @@ def test_roots_setup_in_another_users_folder_asks_once(tmp_path, reachable):
     assert {(path.stat().st_uid, path.stat().st_gid) for path in folder.iterdir()} == {(SERVICE, SERVICE)}
 
 
-def test_plugins_beside_the_program_are_the_default(tmp_path):
+def test_plugins_next_to_the_program_are_the_default(tmp_path):
     """The configuration of start/operator.md, in a folder with nothing else."""
     carillon("keys", "new", tmp_path / "carillon.key")
     configuration = {
@@ -594,7 +594,7 @@ def test_plugins_beside_the_program_are_the_default(tmp_path):
     assert carillon("check", "--config", file).returncode == 1
 
 
-def test_what_stands_in_the_way_is_told(tmp_path):
+def test_obstructing_files_are_reported(tmp_path):
     """A folder that is a file, and a configuration that is a folder."""
     (tmp_path / "file").write_text("")
     result = run(tmp_path, {"run": "hand", "folder": str(tmp_path / "file")}, "--offline")

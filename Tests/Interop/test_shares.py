@@ -86,7 +86,7 @@ def held(router) -> int:
         return outbox.execute("SELECT count(*) FROM outbox_held").fetchone()[0]
 
 
-def test_a_server_that_hangs_costs_its_own_users_alone(router, lab, server, alice, bob):
+def test_a_hanging_server_affects_only_its_users(router, lab, server, alice, bob):
     router.start()
     carol, mallory = Person(), [Person() for _ in range(20)]
     with Socket(router) as socket:
@@ -128,7 +128,7 @@ def test_a_server_that_hangs_costs_its_own_users_alone(router, lab, server, alic
     assert f":{server.port}" not in router.log_text
 
 
-def test_what_is_held_over_a_crash_arrives(router, lab, server, bob):
+def test_held_pushes_arrive_after_a_crash(router, lab, server, bob):
     router.start()
     mallory = [Person() for _ in range(20)]
     with Socket(router) as socket:
@@ -153,7 +153,7 @@ def test_what_is_held_over_a_crash_arrives(router, lab, server, bob):
     )
 
 
-def test_senders_of_push_messages_leave_room_for_everybody(router, lab, alice, bob):
+def test_senders_of_push_messages_leave_capacity_for_others(router, lab, alice, bob):
     port = free_port()
     router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{port}"}
     router.start()

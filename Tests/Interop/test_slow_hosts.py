@@ -29,7 +29,7 @@ def tarpit():
 
 
 @pytest.mark.parametrize("devices", [1, 16])
-def test_hundreds_of_hosts_that_never_respond_hold_up_no_other(stopped_router, lab, alice, bob, tarpit, devices):
+def test_hundreds_of_unresponsive_hosts_do_not_delay_others(stopped_router, lab, alice, bob, tarpit, devices):
     router = stopped_router
     router.configuration["relay"]["limits"] = LIMITS
     router.start()

@@ -32,7 +32,7 @@ def assert_answers(socket):
     assert len(socket.query({"kinds": [ADVERTISEMENT]})) == 1
 
 
-def test_the_information_document_says_who_we_are(router):
+def test_the_information_document_identifies_the_router(router):
     document = router.information
     assert len(bytes.fromhex(document["pubkey"])) == 32
     assert {1, 11, 42, 44} <= set(document["supported_nips"])
@@ -78,7 +78,7 @@ def test_the_key_stays_the_same_over_a_restart(router):
     ],
     ids=lambda message: (message if isinstance(message, str) else json.dumps(message))[:20],
 )
-def test_what_is_no_message_of_nip_01_gets_a_notice_or_a_refusal(socket, message):
+def test_an_invalid_nip_01_message_gets_a_notice_or_a_refusal(socket, message):
     answer = socket.ask(message)
     assert answer[0] in ["NOTICE", "CLOSED"]
     assert isinstance(answer[-1], str) and answer[-1]
@@ -107,7 +107,7 @@ def test_a_wrong_id_is_refused(socket, alice):
     assert words.startswith("invalid: ")
 
 
-def test_an_event_signed_for_somebody_else_is_refused(socket, alice, bob):
+def test_an_event_signed_by_another_key_is_refused(socket, alice, bob):
     event = alice.note("hello")
     event["pubkey"] = bob.hex
     accepted, words = socket.offer(event)
@@ -195,7 +195,7 @@ def test_a_binary_frame_closes_that_connection_alone(router):
     assert_serves(router)
 
 
-def test_text_that_is_no_utf_8_does_not_go_further(router, alice):
+def test_invalid_utf_8_is_refused(router, alice):
     with Socket(router) as socket:
         event = json.dumps(["EVENT", alice.note("caf*")]).encode().replace(b"*", b"\xe9")
         socket.connection.send(event, text=True)
@@ -215,7 +215,7 @@ def test_our_advertisement_is_served_to_everyone(router, socket):
     assert len([tag for tag in event["tags"] if tag[0] == "relay"]) == 1
 
 
-def test_registrations_are_served_to_their_author_alone_and_only_after_proof(router, alice, bob):
+def test_registrations_are_served_only_to_their_authenticated_author(router, alice, bob):
     own = alice.registration(router, ios(device_token()))
     other = bob.registration(router, ios(device_token()))
     with Socket(router) as socket:
@@ -235,7 +235,7 @@ def test_registrations_are_served_to_their_author_alone_and_only_after_proof(rou
 
 
 @pytest.mark.parametrize("mistake", ["challenge", "kind", "age", "signature", "relay"])
-def test_a_proof_that_proves_nothing_is_refused(stopped_router, alice, mistake):
+def test_an_invalid_proof_is_refused(stopped_router, alice, mistake):
     router = stopped_router
     router.configuration["relay"]["url"] = "wss://notify.example.com"
     router.start()
@@ -261,7 +261,7 @@ def test_a_proof_that_proves_nothing_is_refused(stopped_router, alice, mistake):
         assert socket.authenticate(alice, relay) == (True, "")
 
 
-def test_other_events_are_taken_and_never_served(router, lab, socket, alice, bob):
+def test_other_events_are_accepted_and_never_served(router, lab, socket, alice, bob):
     socket.publish(alice.registration(router, ios(device_token())))
     note = bob.note("for alice", alice)
     socket.publish(note, bob.event(0, "{}"), bob.note("for nobody"))
@@ -271,12 +271,12 @@ def test_other_events_are_taken_and_never_served(router, lab, socket, alice, bob
     assert socket.query({"authors": [bob.hex]}, {"ids": [note["id"]]}) == []
 
 
-def test_a_filter_that_matches_nothing_of_ours_ends_at_once(socket):
+def test_a_filter_that_matches_no_event_ends_immediately(socket):
     for filter in [{}, {"kinds": [1]}, {"since": 2_000_000_000}, {"#e": ["0" * 64]}, {"limit": 0}]:
         assert [event["kind"] for event in socket.query(filter)] in [[], [ADVERTISEMENT]]
 
 
-def test_subscriptions_are_limited_and_closing_makes_room(router, socket):
+def test_subscriptions_are_limited_and_closing_frees_one(router, socket):
     limit = router.information["limitation"]["max_subscriptions"]
     for number in range(limit):
         assert socket.ask(["REQ", f"sub{number}", {"kinds": [1]}]) == ["EOSE", f"sub{number}"]
@@ -296,7 +296,7 @@ def test_too_many_filters_are_refused(router, socket):
     assert answer[2].startswith("invalid: ")
 
 
-def test_who_sends_too_fast_is_told_and_others_are_served(router, socket, alice):
+def test_a_client_that_sends_too_fast_is_notified_and_others_are_served(router, socket, alice):
     event = alice.note("again and again")
     for _ in range(1_500):
         socket.send(["EVENT", event])
@@ -309,7 +309,7 @@ def test_who_sends_too_fast_is_told_and_others_are_served(router, socket, alice)
     assert_serves(router)
 
 
-def test_who_does_not_listen_to_that_is_disconnected(router, alice):
+def test_a_client_that_ignores_the_notice_is_disconnected(router, alice):
     message = ["EVENT", alice.note("again and again")]
     with Socket(router) as socket:
         try:
@@ -374,7 +374,7 @@ def test_a_length_that_is_not_minimal_closes_with_1002(router):
     assert answer.endswith(b"\x88\x02\x03\xea")
 
 
-def test_bytes_that_are_no_websocket_do_not_end_the_process(router):
+def test_non_websocket_bytes_do_not_end_the_process(router):
     chance = random.Random(5)
     upgrade = (
         b"GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"

@@ -15,7 +15,7 @@ def status(router, *options: str):
     return carillon("status", "--config", router.configuration_file, *options)
 
 
-def test_a_router_without_an_api_says_how_it_is_doing(router, lab, alice, bob):
+def test_status_works_without_an_api(router, lab, alice, bob):
     assert "api" not in router.configuration
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token())), bob.message("one", alice))
@@ -40,7 +40,7 @@ def test_a_router_without_an_api_says_how_it_is_doing(router, lab, alice, bob):
     assert text.returncode == 0 and "Nothing is amiss." in text.stdout and "ios/default" in text.stdout
 
 
-def test_what_is_amiss_is_said_with_what_helps(router, lab, alice, bob):
+def test_problems_are_shown_with_their_fix(router, lab, alice, bob):
     lab.misbehave(kind="answer", status=403, reason="InvalidProviderToken", times=0)
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token())), bob.message("one", alice))
@@ -73,7 +73,7 @@ def test_a_relay_and_a_push_service_that_are_down_are_named(stopped_router, lab,
     assert "!! no-relay" in gone.stdout and "relay-down" not in gone.stdout
 
 
-def test_a_router_to_which_nothing_brings_events_says_so(router, lab, alice, bob):
+def test_a_router_without_an_event_source_reports_it(router, lab, alice, bob):
     """As where an operator forgot the relays: devices register, and nothing ever comes."""
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token())))
@@ -86,7 +86,7 @@ def test_a_router_to_which_nothing_brings_events_says_so(router, lab, alice, bob
 
 
 @pytest.mark.parametrize("spoil", [lambda text: text.replace("{", '{"stroe": {},', 1), lambda text: "relay: [\n" + text])
-def test_a_broken_file_keeps_nobody_from_the_running_router(router, alice, bob, spoil):
+def test_a_broken_file_does_not_block_access_to_the_running_router(router, alice, bob, spoil):
     with Socket(router) as socket:
         socket.publish(bob.note("an event", alice))
     path = router.configuration_file
@@ -105,7 +105,7 @@ def test_a_broken_file_keeps_nobody_from_the_running_router(router, alice, bob, 
     router.start()
 
 
-def test_a_refused_reload_is_told_until_the_next_good_one(router, alice, bob):
+def test_a_refused_reload_is_shown_until_the_next_successful_one(router, alice, bob):
     with Socket(router) as socket:
         socket.publish(bob.note("an event", alice))
     good = router.configuration["relay"]
@@ -122,19 +122,19 @@ def test_a_refused_reload_is_told_until_the_next_good_one(router, alice, bob):
     assert status(router).returncode == 0
 
 
-def test_a_router_alone_says_so_when_it_is_asked_for_its_cluster(router):
+def test_a_standalone_router_reports_that_it_has_no_cluster(router):
     for words in [("cluster", "status"), ("cluster", "members")]:
         run = carillon(*words, "--config", router.configuration_file)
         assert run.returncode == 1 and "this router serves alone" in run.stderr, run.stderr
 
 
-def test_nobody_else_can_ask(router):
+def test_only_the_owner_can_reach_the_admin_socket(router):
     folder = next(router.folder.glob("*-admin"))
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_ISSOCK((folder / "socket").stat().st_mode)
 
 
-def test_where_no_router_runs_the_command_says_so(stopped_router):
+def test_a_stopped_router_is_reported(stopped_router):
     run = status(stopped_router)
     assert run.returncode == 3 and "no router runs on this configuration" in run.stderr
     stopped_router.start()

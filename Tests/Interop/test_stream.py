@@ -19,7 +19,7 @@ def token(router, *scopes) -> str:
     return json.loads(made.stdout)["token"]
 
 
-def test_whoever_reads_sees_events_and_outcomes_but_no_content(stopped_router, lab, alice, bob):
+def test_readers_see_events_and_outcomes_but_no_content(stopped_router, lab, alice, bob):
     console = Console(stopped_router).start()
     status, document = console.json("/v1/openapi.json", token=None)
     forms = document["paths"]["/v1/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]["x-events"]
@@ -45,7 +45,7 @@ def test_whoever_reads_sees_events_and_outcomes_but_no_content(stopped_router, l
             assert secret not in stream.text
 
 
-def test_filters_leave_out_what_nobody_asked_for(stopped_router, lab, alice, bob):
+def test_filters_omit_unrequested_events(stopped_router, lab, alice, bob):
     console = Console(stopped_router).start()
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())))
@@ -74,7 +74,7 @@ def test_filters_leave_out_what_nobody_asked_for(stopped_router, lab, alice, bob
             assert stream.status == 400, query
 
 
-def test_a_reader_that_comes_again_gets_what_it_missed(stopped_router, lab, alice, bob):
+def test_a_reconnecting_reader_gets_missed_events(stopped_router, lab, alice, bob):
     console = Console(stopped_router).start()
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())))
@@ -92,7 +92,7 @@ def test_a_reader_that_comes_again_gets_what_it_missed(stopped_router, lab, alic
             assert (entry.kind, entry.data) == ("lost", {"why": "restart"})
 
 
-def test_readers_need_the_scope_and_there_is_room_for_so_many(stopped_router):
+def test_readers_need_the_scope_and_are_limited(stopped_router):
     console = Console(stopped_router, stream_readers=2).start()
     reader, sender = token(stopped_router, "read"), token(stopped_router, "send")
     for key, status in [(None, 401), ("x" * 43, 401), (sender, 403)]:
@@ -112,7 +112,7 @@ def test_readers_need_the_scope_and_there_is_room_for_so_many(stopped_router):
     assert first.ended() == [] and second.ended() == []
 
 
-def test_whose_token_is_revoked_reads_no_more(stopped_router, lab, alice, bob):
+def test_a_reader_with_a_revoked_token_is_disconnected(stopped_router, lab, alice, bob):
     console = Console(stopped_router).start()
     reader = token(stopped_router, "read")
     with Socket(stopped_router) as socket:
@@ -126,7 +126,7 @@ def test_whose_token_is_revoked_reads_no_more(stopped_router, lab, alice, bob):
             assert stream.ended(40) == []
 
 
-def test_a_head_request_keeps_no_place(stopped_router):
+def test_a_head_request_uses_no_reader_slot(stopped_router):
     console = Console(stopped_router, stream_readers=1).start()
     for _ in range(3):
         assert console.ask("/v1/stream", "HEAD")[0] == 200

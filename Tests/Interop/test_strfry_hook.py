@@ -106,7 +106,7 @@ def start(folder, hooks):
     return start
 
 
-def test_every_event_is_accepted_and_handed_on_as_it_is(folder, start):
+def test_every_event_is_accepted_and_passed_on_unchanged(folder, start):
     hook = start()
     for number in range(100):
         assert hook.ask(number) == {"id": f"{number:064x}", "action": "accept"}
@@ -116,7 +116,7 @@ def test_every_event_is_accepted_and_handed_on_as_it_is(folder, start):
     assert hook.end() == (0, "")
 
 
-def test_what_was_answered_is_in_the_folder_when_the_hook_is_killed(folder, start):
+def test_an_answered_event_is_in_the_folder_when_the_hook_is_killed(folder, start):
     hook = start()
     for number in range(50):
         hook.ask(number)
@@ -127,7 +127,7 @@ def test_what_was_answered_is_in_the_folder_when_the_hook_is_killed(folder, star
     assert numbers(folder) == list(range(51))
 
 
-def test_the_folder_is_bounded_and_the_oldest_go_first(folder, start):
+def test_the_folder_is_limited_and_the_oldest_are_dropped(folder, start):
     hook = start(CARILLON_FEED_BYTES=str(100_000))
     for number in range(1000):
         hook.ask(number, size=1000)
@@ -138,7 +138,7 @@ def test_the_folder_is_bounded_and_the_oldest_go_first(folder, start):
     assert status == 0 and "the router does not keep up" in log
 
 
-def test_a_file_that_the_router_deletes_gets_no_more(folder, start):
+def test_a_file_deleted_by_the_router_gets_no_further_lines(folder, start):
     hook = start()
     hook.ask(1)
     files(folder)[0].unlink()
@@ -172,14 +172,14 @@ def test_lines_of_several_hooks_are_not_mixed(folder, start):
         assert of_hook == list(range(100 * index, 100 * index + 30))
 
 
-def test_what_a_former_hook_left_half_written_spoils_nothing(folder, start):
+def test_a_half_written_file_of_a_former_hook_is_harmless(folder, start):
     (folder / "7").write_bytes(b'{"content":"half')
     start().ask(1)
     half, whole = lines(folder)
     assert half == b'{"content":"half' and json.loads(whole) == request(1)["event"]
 
 
-def test_what_cannot_be_written_is_kept_and_written_when_it_can_be(folder, start):
+def test_an_unwritable_event_is_kept_and_written_later(folder, start):
     folder.rmdir()
     hook = start()
     for number in range(20):
@@ -206,7 +206,7 @@ def test_a_full_disk_leaves_no_event_behind(folder, start):
     assert [int(json.loads(line)["id"], 16) for line in [first, *others]] == list(range(5))
 
 
-def test_events_that_could_never_be_written_are_told_at_the_end(tmp_path, hooks):
+def test_unwritten_events_are_reported_at_the_end(tmp_path, hooks):
     hook = Hook(tmp_path / "missing")
     hooks.append(hook)
     hook.ask(1)
@@ -215,7 +215,7 @@ def test_events_that_could_never_be_written_are_told_at_the_end(tmp_path, hooks)
     assert status == 0 and "ended with 2 events that could not be written" in log
 
 
-def test_imports_and_other_requests_are_answered_but_no_news(folder, start):
+def test_imports_and_other_requests_are_answered_but_not_passed_on(folder, start):
     hook = start()
     assert hook.ask(1, sourceType="Import")["action"] == "accept"
     assert hook.ask(2, type="lookback")["action"] == "accept"
@@ -236,7 +236,7 @@ def test_imports_and_other_requests_are_answered_but_no_news(folder, start):
         b"[" * 100_000,
     ],
 )
-def test_a_line_that_is_none_of_the_protocol_is_passed_over(folder, start, line):
+def test_a_line_outside_the_protocol_is_skipped(folder, start, line):
     hook = start()
     hook.send(line)
     assert hook.ask(1)["action"] == "accept"
@@ -245,14 +245,14 @@ def test_a_line_that_is_none_of_the_protocol_is_passed_over(folder, start, line)
     assert status == 0 and "passed over" in log
 
 
-def test_an_event_too_large_for_the_router_is_accepted_and_left_out(folder, start):
+def test_an_event_too_large_for_the_router_is_accepted_and_omitted(folder, start):
     hook = start()
     assert hook.ask(1, size=1 << 20)["action"] == "accept"
     hook.ask(2)
     assert numbers(folder) == [2]
 
 
-def test_a_file_in_place_of_the_folder_is_told_and_not_touched(tmp_path, hooks):
+def test_a_file_instead_of_the_folder_is_reported_and_untouched(tmp_path, hooks):
     path = tmp_path / "file"
     path.write_text("keep me")
     hook = Hook(path)
@@ -283,7 +283,7 @@ def policy(tmp_path):
     return [sys.executable, path]
 
 
-def test_another_plugin_decides_and_what_it_rejects_goes_no_further(folder, start, policy):
+def test_events_rejected_by_another_plugin_are_not_passed_on(folder, start, policy):
     hook = start(*policy)
     assert [hook.ask(number)["action"] for number in range(4)] == ["accept", "reject", "accept", "reject"]
     assert hook.ask(5)["msg"] == "blocked: odd"
@@ -291,7 +291,7 @@ def test_another_plugin_decides_and_what_it_rejects_goes_no_further(folder, star
     assert hook.end() == (0, "")
 
 
-def test_a_policy_that_ends_ends_the_hook_so_that_the_relay_notices(start, policy):
+def test_a_policy_that_exits_ends_the_hook(start, policy):
     hook = start(*policy)
     hook.send(json.dumps(request(13)).encode())
     status, log = hook.end()

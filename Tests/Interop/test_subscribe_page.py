@@ -89,7 +89,7 @@ def test_a_browser_signs_up(router, lab, alice, bob):
 
 
 @pytest.mark.parametrize("mode", ["wake", "nudge", "alert"])
-def test_what_the_worker_gets_in_each_mode(router, lab, alice, bob, mode):
+def test_the_worker_gets_the_message_of_each_mode(router, lab, alice, bob, mode):
     app = App()
     wishes = {"platform": "web", "mode": mode, "filters": ALL_SIGNALS}
     wishes["subscription"] = {"endpoint": lab.subscribe(app, "browser"), "keys": app.keys}
@@ -122,7 +122,7 @@ def test_the_policy_keeps_everything_else_out(router):
     assert b"<script>" not in body and b" style=" not in body
 
 
-def test_a_second_visit_loads_nothing_again(router):
+def test_a_second_visit_uses_the_cache(router):
     for path in browse(router, PAGE):
         status, headers, body = ask(router, path)
         again = ask(router, path, if_none_match=headers["etag"])
@@ -130,7 +130,7 @@ def test_a_second_visit_loads_nothing_again(router):
         assert ask(router, path, "HEAD")[1]["content-length"] == str(len(body))
 
 
-def test_other_requests_change_nothing(router):
+def test_other_requests_are_refused(router):
     assert ask(router, "/subscribe")[:1] == (308,) and ask(router, "/subscribe")[1]["location"] == "subscribe/"
     assert ask(router, "/subscribe/none.js")[0] == 404
     assert ask(router, PAGE, "POST")[0] == 405

@@ -49,7 +49,7 @@ def notify(tmp_path, stopped_router):
     notify.socket.close()
 
 
-def test_it_tells_when_it_serves_reloads_and_stops(notify, stopped_router):
+def test_systemd_is_notified_of_start_reload_and_stop(notify, stopped_router):
     router = stopped_router
     router.spawn()
     ready = notify.next()
@@ -73,7 +73,7 @@ def test_it_tells_when_it_serves_reloads_and_stops(notify, stopped_router):
     assert router.process.wait(timeout=30) == 0
 
 
-def test_the_watchdog_is_kept_only_while_the_router_lives(notify, stopped_router):
+def test_the_watchdog_is_notified_only_while_the_router_works(notify, stopped_router):
     router = stopped_router
     router.environment["WATCHDOG_USEC"] = "4000000"
     router.start()
@@ -92,7 +92,7 @@ def test_the_watchdog_is_kept_only_while_the_router_lives(notify, stopped_router
     router.stop()
 
 
-def test_credentials_are_read_from_where_systemd_lends_them(stopped_router, lab, tmp_path, alice, bob):
+def test_credentials_are_read_from_systemd_credentials(stopped_router, lab, tmp_path, alice, bob):
     router = stopped_router
     folder = tmp_path / "credentials"
     folder.mkdir(mode=0o500)
@@ -109,7 +109,7 @@ def test_credentials_are_read_from_where_systemd_lends_them(stopped_router, lab,
     assert router.stop() == 0
 
 
-def test_stopping_keeps_to_its_time_and_loses_nothing(stopped_router, lab, alice, bob):
+def test_a_stop_keeps_its_timeout_and_loses_no_push(stopped_router, lab, alice, bob):
     router = stopped_router
     router.configuration["shutdown_seconds"] = 2
     router.start()
@@ -154,7 +154,7 @@ def complaints_about_the_unit(folder: Path, **drop_ins: str) -> list[str]:
 
 
 @needs_systemd
-def test_the_unit_is_one(tmp_path):
+def test_the_unit_is_valid(tmp_path):
     assert complaints_about_the_unit(tmp_path) == []
 
 
@@ -169,7 +169,7 @@ def test_the_unit_is_started_as_long_as_it_takes():
 
 
 @needs_systemd
-def test_complaints_about_the_unit_are_heard(tmp_path):
+def test_warnings_about_the_unit_are_detected(tmp_path):
     assert complaints_about_the_unit(tmp_path, wrong="[Service]\nType=notify-relaod\n") != []
 
 
@@ -202,7 +202,7 @@ def test_the_folder_for_strfry_is_made_where_the_service_reads_it(tmp_path):
 
 
 @needs_systemd
-def test_the_unit_is_exposed_to_little():
+def test_the_unit_has_a_low_exposure_score():
     result = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--threshold=15", UNIT], capture_output=True, text=True
     )

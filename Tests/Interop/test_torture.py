@@ -19,7 +19,7 @@ def tortured(tmp_path, lab):
     assert not leaked, f"{len(leaked)} secrets of devices are in the router's log"
 
 
-def test_what_was_promised_outlives_six_kills(tortured, lab):
+def test_promised_pushes_survive_six_kills(tortured, lab):
     lab.misbehave("answer", status=503, share=0.02, seed=7)
     lab.misbehave("delay", milliseconds=40, times=0)
     run = Torture(tortured, lab, seed=int(time.time()), kills=6, rate=50, accounts=40)
@@ -30,7 +30,7 @@ def test_what_was_promised_outlives_six_kills(tortured, lab):
     assert all(slot.operations for slot in run.cast.slots[:5])
 
 
-def test_being_told_to_stop_loses_nothing_and_repeats_nothing(tortured, lab):
+def test_an_orderly_stop_loses_and_repeats_no_push(tortured, lab):
     lab.misbehave("delay", milliseconds=150, times=0)
     run = Torture(tortured, lab, seed=int(time.time()), kills=4, rate=50, accounts=40, orderly=True)
     asyncio.run(run.run())
@@ -39,7 +39,7 @@ def test_being_told_to_stop_loses_nothing_and_repeats_nothing(tortured, lab):
     assert verdict.owed > 100 and verdict.repeats == 0, verdict.rows
 
 
-def test_nothing_that_is_held_back_is_lost_or_counted_twice(tortured, lab):
+def test_held_pushes_are_neither_lost_nor_counted_twice(tortured, lab):
     lab.misbehave("delay", milliseconds=40, times=0)
     run = Torture(tortured, lab, seed=int(time.time()), kills=4, rate=60, accounts=15, paced=True)
     asyncio.run(run.run())

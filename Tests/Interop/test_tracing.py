@@ -64,7 +64,7 @@ def collector():
     collector.server.stop()
 
 
-def test_the_way_of_a_push_is_a_trace(stopped_router, collector, lab, alice, bob):
+def test_a_push_is_traced_from_start_to_end(stopped_router, collector, lab, alice, bob):
     router = stopped_router
     headers = router.folder / "otlp.headers"
     headers.write_text("Authorization: Bearer collectors-secret\n")
@@ -117,7 +117,7 @@ def test_the_way_of_a_push_is_a_trace(stopped_router, collector, lab, alice, bob
     assert len(collector.named("delivery")) == 2
 
 
-def test_nothing_is_said_of_a_wrong_header(stopped_router):
+def test_a_wrong_header_is_not_quoted(stopped_router):
     headers = stopped_router.folder / "otlp.headers"
     headers.write_text("Bearer collectors-secret\n")
     headers.chmod(0o600)

@@ -5,7 +5,7 @@ import pytest
 from nostr import Person, device_token, ios
 
 
-def test_429_is_tried_again_no_sooner_than_asked(router, lab, socket, alice, bob):
+def test_429_is_retried_no_sooner_than_requested(router, lab, socket, alice, bob):
     socket.publish(alice.registration(router, ios(device_token())))
     lab.misbehave("answer", status=429, retry_after=1)
     socket.publish(bob.message("hello", alice))
@@ -23,7 +23,7 @@ def test_429_is_tried_again_no_sooner_than_asked(router, lab, socket, alice, bob
     [{"kind": "answer", "status": 500}, {"kind": "answer", "status": 503}, {"kind": "html", "status": 502}],
     ids=["500", "503", "a proxy's page"],
 )
-def test_server_errors_are_tried_again(router, lab, socket, alice, bob, service, trouble):
+def test_server_errors_are_retried(router, lab, socket, alice, bob, service, trouble):
     if service == "apns":
         content = ios(device_token())
     else:
@@ -49,7 +49,7 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("trouble, answers_get_lost", TROUBLES)
-def test_of_twenty_events_none_is_lost(router, lab, socket, bob, trouble, answers_get_lost):
+def test_none_of_twenty_events_is_lost(router, lab, socket, bob, trouble, answers_get_lost):
     """Four devices, so that several streams are open when it happens, and it happens three times."""
     people = [Person() for _ in range(4)]
     tokens = {person.hex: device_token() for person in people}
@@ -85,7 +85,7 @@ def test_the_pushes_of_one_device_keep_their_order_through_trouble(router, lab, 
     assert [push.payload["event_id"] for push in pushes] == [event["id"] for event in events]
 
 
-def test_one_device_in_trouble_does_not_hold_up_another(router, lab, socket, alice, bob):
+def test_one_failing_device_does_not_delay_another(router, lab, socket, alice, bob):
     carol = Person()
     stuck, fine = device_token(), device_token()
     socket.publish(alice.registration(router, ios(stuck)), carol.registration(router, ios(fine)))
@@ -97,7 +97,7 @@ def test_one_device_in_trouble_does_not_hold_up_another(router, lab, socket, ali
     assert {push.target for push in pushes} == {fine}
 
 
-def test_what_waits_when_the_router_is_stopped_goes_out_when_it_starts(router, lab, socket, alice, bob):
+def test_pushes_queued_at_a_stop_are_sent_after_the_start(router, lab, socket, alice, bob):
     socket.publish(alice.registration(router, ios(device_token())))
     lab.misbehave("answer", status=503, times=0)
     socket.publish(bob.message("hello", alice))
@@ -110,7 +110,7 @@ def test_what_waits_when_the_router_is_stopped_goes_out_when_it_starts(router, l
     assert len({attempt.apns_id for attempt in lab.received()}) == 1
 
 
-def test_a_device_that_deregisters_gets_nothing_that_still_waited(router, lab, socket, alice, bob):
+def test_a_deregistered_device_gets_no_queued_push(router, lab, socket, alice, bob):
     token, other = device_token(), device_token()
     carol = Person()
     socket.publish(alice.registration(router, ios(token)), carol.registration(router, ios(other)))

@@ -132,7 +132,7 @@ def test_the_unit_lets_the_router_confine_plugins_and_start_them_again(start, st
     assert service.show("Result") == "success" and service.show("ExecMainStatus") == "0", service.journal
 
 
-def test_without_its_calls_in_the_filter_nothing_is_confined(start):
+def test_plugins_are_not_confined_without_the_required_system_calls(start):
     """So that the test above can fail."""
     filter = ["", "@system-service", "~@privileged @resources"]
     service = start(filter="\n".join(["[Service]", *(f"SystemCallFilter={each}" for each in filter)]))

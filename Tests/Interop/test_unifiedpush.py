@@ -91,7 +91,7 @@ def test_an_encrypted_alert_holds_the_whole_notification(router, lab, socket, al
     ],
     ids=["not a point of the curve", "without auth", "short auth"],
 )
-def test_keys_that_nobody_could_decrypt_with_are_refused(router, lab, socket, alice, keys):
+def test_invalid_keys_are_refused(router, lab, socket, alice, keys):
     content = registration(push_endpoint=lab.endpoint("upAlice"), **keys)
     accepted, words = socket.offer(alice.registration(router, content))
     assert not accepted

@@ -8,7 +8,7 @@ WAKE = {"aps": {"content-available": 1}, "t": "dm"}
 
 
 @pytest.mark.parametrize("wishes", [{}, {"mode": "wake"}], ids=["by default", "when asked for"])
-def test_a_wake_push_says_that_something_happened_and_nothing_else(router, lab, socket, alice, bob, wishes):
+def test_a_wake_push_contains_no_details(router, lab, socket, alice, bob, wishes):
     token = device_token()
     socket.publish(alice.registration(router, ios(token, **wishes)))
     wrap = bob.message("the cat is in the bag", alice)
@@ -55,7 +55,7 @@ def test_neither_author_nor_event_nor_content_reach_the_push_service(router, lab
         assert secret not in told
 
 
-def test_filters_decide_what_wakes(router, lab, socket, alice, bob):
+def test_signals_decide_which_events_send_a_push(router, lab, socket, alice, bob):
     token = device_token()
     filters = {"dm": True, "mention": False, "reply": False, "reaction": False}
     socket.publish(alice.registration(router, ios(token, filters=filters)))

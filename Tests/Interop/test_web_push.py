@@ -28,7 +28,7 @@ def push(router, lab, socket, alice, bob, request):
     return push
 
 
-def test_http_ece_reads_the_message(push):
+def test_http_ece_decrypts_the_message(push):
     """RFC 8291: one record, the sender's key in its header."""
     assert push.header("content-encoding") == "aes128gcm"
     assert push.header("encryption") is None and push.header("crypto-key") is None

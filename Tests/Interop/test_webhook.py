@@ -149,7 +149,7 @@ def test_the_apps_server_gets_the_recipient_and_its_secret_rotates_with_a_reload
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-def test_what_goes_to_one_url_at_the_same_moment_is_one_array(webhook_router, lab, alice, bob, refuses):
+def test_simultaneous_messages_to_one_url_are_one_array(webhook_router, lab, alice, bob, refuses):
     """A receiver that refuses arrays of several gets each message by itself."""
 
     def answer(message):
@@ -202,7 +202,7 @@ def test_an_endpoint_that_is_gone_is_forgotten(webhook_router, lab, alice, bob):
     assert "webhook-signature" not in receiver.messages[0].headers
 
 
-def test_what_is_wrong_in_the_block_is_named(webhook_router):
+def test_errors_in_the_block_are_named(webhook_router):
     webhook_router.configuration["apps"]["default"]["webhook"] = {"secrets": ["whsec_c2hvcnQ="]}
     run = carillon("check", "--config", webhook_router.configuration_file)
     assert run.returncode == 1

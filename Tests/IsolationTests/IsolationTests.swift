@@ -13,7 +13,7 @@ import Testing
 
 /// Courier and outgoing HTTP together: failures of one app do not affect the others.
 @Suite(.timeLimit(.minutes(3))) struct IsolationTests {
-    @Test func hostsThatHangNamesThatHangAndAngryServersHoldUpNobodyElse() async throws {
+    @Test func hangingHostsHangingNamesAndFailingServersDoNotDelayOthers() async throws {
         let silent = try await LoopbackServer(status: nil)
         let angry = try await LoopbackServer(status: 503)
         let good = try await LoopbackServer(status: 200)

@@ -69,13 +69,13 @@ struct PluginLinkageTests {
         #expect(String(decoding: text, as: UTF8.self) == filter)
     }
 
-    @Test func theReaderSeesWhatAnotherProgramExports() throws {
+    @Test func readerMatchesAnotherProgramsExports() throws {
         let image = try BuiltLibrary.named("libCarillonAPNs.so").image
         #expect(image.importedSymbols.contains { $0.hasPrefix("swift_") })
         #expect(!image.importedSymbols.contains("carillon_plugin_entry_v1"))
     }
 
-    @Test func whatIsNoLibraryIsRefused() {
+    @Test func fileThatIsNotALibraryIsRefused() {
         #expect(throws: ELFImage.Mistake.self) { try ELFImage([]) }
         #expect(throws: ELFImage.Mistake.self) { try ELFImage(Array("#!/bin/sh\n".utf8)) }
         #expect(throws: ELFImage.Mistake.self) { try ELFImage([0x7F, 0x45, 0x4C, 0x46, 2, 1, 1, 0]) }

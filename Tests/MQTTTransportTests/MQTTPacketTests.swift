@@ -51,7 +51,7 @@ struct MQTTReaderTests {
         1,
     ]
 
-    @Test func readsWhatABrokerTakes() throws {
+    @Test func acceptedPacketsAreRead() throws {
         var reader = MQTTReader(.v5)
         var limits = MQTTLimits()
         limits.receiveMaximum = 10
@@ -88,13 +88,13 @@ struct MQTTReaderTests {
             [0x00, 0], [0xFF, 0], [0xC0, 0], [0x20, 0xFF, 0xFF, 0xFF, 0xFF, 1], [0x40, 0x80, 0x80, 0x80, 0x01],
         ] as [[UInt8]]
     )
-    func refusesWhatABrokerMayNotSay(_ bytes: [UInt8]) {
+    func invalidBrokerPacketsAreRefused(_ bytes: [UInt8]) {
         var reader = MQTTReader(.v5)
         #expect(throws: MQTTReader.Malformed.self) { try reader.take(bytes) }
     }
 
     /// The codec reads or rejects any bytes of a broker, and never reads past their end.
-    @Test func oddBytesEndInAnErrorAtWorst() {
+    @Test func randomBytesCauseAtMostAnError() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<2000 {
             var reader = MQTTReader(Bool.random() ? .v5 : .v3)

@@ -136,7 +136,7 @@ struct MQTTTransportTests {
         #expect(String(decoding: packets[1].content.dropFirst(2), as: UTF8.self).hasPrefix("carillon/phones/alice{"))
     }
 
-    @Test func aWrongPasswordIsTheOperatorsBusinessAndEndsAllThatWait() throws {
+    @Test func wrongPasswordIsMisconfiguredAndEndsAllQueuedMessages() throws {
         let fixture = try Fixture(["username": "u", "password": "wrong"])
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
@@ -151,7 +151,7 @@ struct MQTTTransportTests {
         #expect(fixture.host.streams.all.count == 2)
     }
 
-    @Test func aConnectionThatEndsIsMadeAnew() throws {
+    @Test func closedConnectionIsReopened() throws {
         let fixture = try Fixture()
         try fixture.deliver(ticket: 1)
         fixture.welcome()
@@ -175,7 +175,7 @@ struct MQTTTransportTests {
         #expect(fixture.host.outcomes == [lost] + delivered)
     }
 
-    @Test func aBrokerThatCannotBeReachedEndsAllThatWait() throws {
+    @Test func unreachableBrokerEndsAllQueuedMessages() throws {
         let fixture = try Fixture()
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
@@ -189,7 +189,7 @@ struct MQTTTransportTests {
         #expect(fixture.host.outcomes.last?.reason == "no-stream")
     }
 
-    @Test func noMoreAreUnderWayThanTheBrokerWants() throws {
+    @Test func messagesInFlightStayWithinTheBrokersLimit() throws {
         let fixture = try Fixture()
         for ticket in 1...5 { try fixture.deliver(ticket: UInt64(ticket)) }
         fixture.welcome(properties: [0x21, 0, 2])
@@ -217,7 +217,7 @@ struct MQTTTransportTests {
         #expect(third.host.outcomes == [outcome(.CARILLON_MISCONFIGURED, "qos-not-supported")])
     }
 
-    @Test func aRefusedTopicConcernsNobodyElse() throws {
+    @Test func refusedTopicDoesNotAffectOthers() throws {
         let fixture = try Fixture()
         try fixture.deliver(to: "others/private", ticket: 1)
         fixture.welcome()
@@ -234,7 +234,7 @@ struct MQTTTransportTests {
     }
 
     @Test(arguments: [[0x40, 2, 0, 9], [0x20, 3, 0, 0, 0], [0x30, 3, 0, 1, 0x61], Array("HTTP/1.1 400".utf8)])
-    func aBrokerThatBreaksTheProtocolIsLeft(_ bytes: [UInt8]) throws {
+    func brokerThatViolatesTheProtocolIsDisconnected(_ bytes: [UInt8]) throws {
         let fixture = try Fixture()
         try fixture.deliver()
         fixture.welcome()
@@ -243,7 +243,7 @@ struct MQTTTransportTests {
         #expect(fixture.host.streams.all[0].isClosing)
     }
 
-    @Test func whoeverIsCancelledWaitsNoLonger() throws {
+    @Test func cancelledDeliveryStopsWaiting() throws {
         let fixture = try Fixture()
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
@@ -263,12 +263,12 @@ struct MQTTTransportTests {
             (String(repeating: "a", count: 1024), true), (String(repeating: "a", count: 1025), false),
         ]
     )
-    func knowsPlainTopics(_ token: String, _ isPlain: Bool) throws {
+    func validTopicsAreAccepted(_ token: String, _ isPlain: Bool) throws {
         let fixture = try Fixture()
         #expect(try fixture.deliver(to: token) == (isPlain ? .CARILLON_OK : .CARILLON_INVALID))
     }
 
-    @Test func refusesWhatItCannotHonour() throws {
+    @Test func unsupportedNotificationIsRefused() throws {
         let fixture = try Fixture()
         #expect(try fixture.deliver(.envelope("", title: "t")) == .CARILLON_UNSUPPORTED)
         #expect(throws: PluginError.self) { try MQTTTransport.check(JSONObject(["title": "x"])) }
@@ -289,7 +289,7 @@ struct MQTTTransportTests {
     ]
 
     @Test(arguments: mistakes.indices)
-    func namesWhatIsWrongInTheBlock(_ index: Int) throws {
+    func errorsInTheBlockAreNamed(_ index: Int) throws {
         let (change, sentence) = Self.mistakes[index]
         let block = try JSONObject(Fixture.block.merging(change) { $1 })
         do throws(PluginError) {
@@ -305,7 +305,7 @@ struct MQTTTransportTests {
 struct KeepAliveTests {
     private static let ping: [UInt8] = [0xC0, 0]
 
-    @Test func pingsTwiceInAKeepAliveAndLeavesABrokerThatIsSilent() throws {
+    @Test func silentBrokerIsPingedTwiceAndDisconnected() throws {
         let fixture = try Fixture(["keep_alive_seconds": 40])
         try fixture.deliver(ticket: 1)
         #expect(fixture.host.timers.waits.isEmpty)
@@ -361,7 +361,7 @@ struct KeepAliveTests {
         #expect(fixture.host.streams.all[0].text.contains("router-check"))
     }
 
-    @Test func aBrokerThatIsAwaySaysNothingOfTheAccount() throws {
+    @Test func unreachableBrokerLeavesTheAccountUnknown() throws {
         let fixture = try Fixture()
         let heard = Heard<CommandAnswer>()
         _ = fixture.transport.command(["check"]) { heard.add($0) }
@@ -369,7 +369,7 @@ struct KeepAliveTests {
         #expect(heard.texts == ["unknown: refused"])
     }
 
-    @Test func thePasswordMayStandInAFile() throws {
+    @Test func passwordMayComeFromAFile() throws {
         let fixture = try Fixture(["username": "u", "password_file": "pw", "$files": ["pw": "from-the-file\n"]])
         try fixture.deliver()
         fixture.host.streams.opened()

@@ -19,11 +19,11 @@ struct MutesFilterTests {
         try FilterInquiry(event).with { $0.lists = [list] }.decision(of: filter(settings))
     }
 
-    @Test func withoutAListNothingIsMuted() throws {
+    @Test func missingListMutesNoEvents() throws {
         #expect(try FilterInquiry(TestEvent(1, "spam")).decision(of: filter()) == .pass)
     }
 
-    @Test func mutedPeopleDoNotWake() throws {
+    @Test func mutedPeopleSendNoPush() throws {
         let list = list(["p", TestEvent.key("mallory"), "wss://relay.example"])
         #expect(try decision(of: list, on: TestEvent(1, "hi", by: "mallory")) == .drop(reason: "a muted account"))
         #expect(try decision(of: list, on: TestEvent(1, "hi", by: "alice")) == .pass)
@@ -32,7 +32,7 @@ struct MutesFilterTests {
         #expect(try decision(of: list, on: TestEvent(1, tags: [["p", TestEvent.key("mallory")]])) == .pass)
     }
 
-    @Test func theSenderOfAZapCountsAndNotTheWallet() throws {
+    @Test func senderOfAZapIsMutedNotTheWallet() throws {
         let list = list(["p", TestEvent.key("mallory")])
         let receipt = FilterInquiry(TestEvent(9735, by: "wallet")).with { $0.lists = [list] }
         #expect(try receipt.with { $0.author = TestEvent.key("mallory") }.decision(of: filter()) != .pass)
@@ -61,7 +61,7 @@ struct MutesFilterTests {
         ("two  \n\t words", "Two Words"), ("bit\u{200b}co\u{ad}in", "bitcoin"), ("ПРИВЕТ", "привет"),
         ("日本語のスパムです", "スパム"), ("I \u{2764}\u{fe0f} you", "\u{2764}"), ("a👨‍👩‍👧b", "👨‍👩‍👧"),
     ])
-    func mutedWordsAreFoundHoweverTheyAreWritten(text: String, word: String) throws {
+    func mutedWordsMatchInEverySpelling(text: String, word: String) throws {
         let list = list(["word", word])
         #expect(try decision(of: list, on: TestEvent(1, text)) == .drop(reason: "a muted word"))
         #expect(try decision(of: list, on: TestEvent(1, text), #"{"words":false}"#) == .pass)
@@ -78,19 +78,19 @@ struct MutesFilterTests {
         ("an ass here", true), ("ASS!", true), ("first class", false), ("assign", false), ("ass_x", false),
         ("7ass", false),
     ])
-    func wholeWordsStandAlone(text: String, isMuted: Bool) throws {
+    func onlyWholeWordsMatch(text: String, isMuted: Bool) throws {
         let decision = try decision(of: list(["word", "ass"]), on: TestEvent(1, text), #"{"whole_words":true}"#)
         #expect((decision != .pass) == isMuted)
     }
 
-    @Test func manyWordsAreLookedForAtOnce() throws {
+    @Test func manyWordsAreMatchedInOnePass() throws {
         let words = (0..<500).map { ["word", "w\($0)x"] }
         let list = TestEvent(10_000, tags: words)
         #expect(try decision(of: list, on: TestEvent(1, String(repeating: "w7 w12 ", count: 500) + "w499x")) != .pass)
         #expect(try decision(of: list, on: TestEvent(1, String(repeating: "w7 w12 ", count: 500))) == .pass)
     }
 
-    @Test func wordsBeyondAllMeasureAreLeftOut() throws {
+    @Test func excessiveWordsAreOmitted() throws {
         let long = String(repeating: "x", count: 129)
         #expect(try decision(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, long)) == .pass)
         #expect(try decision(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, "spam")) != .pass)
@@ -100,7 +100,7 @@ struct MutesFilterTests {
         #expect(try decision(of: full, on: TestEvent(1, words[399][1])) == .pass, "those that come first count")
     }
 
-    @Test func textsInsideOfEventsCountAndCodeDoesNot() throws {
+    @Test func nestedTextsMatchAndCodeDoesNot() throws {
         let list = list(["word", "sig"])
         let inner = TestEvent(1, "nothing here").json
         #expect(try decision(of: list, on: TestEvent(6, inner)) == .pass)
@@ -127,7 +127,7 @@ struct MutesFilterTests {
         #expect(off == .pass)
     }
 
-    @Test func threadsAreMutedWithTheirChildrenAndTheirs() throws {
+    @Test func threadsAreMutedWithAllDescendants() throws {
         let root = TestEvent(1, "root")
         let muting = list(["e", root.id])
         let filter = try filter()
@@ -148,7 +148,7 @@ struct MutesFilterTests {
         #expect(try self.decision(of: muting, on: child, #"{"threads":false}"#) == .pass)
     }
 
-    @Test func whatIsMutedForItsAuthorStillBelongsToItsThread() throws {
+    @Test func mutedAuthorsEventStillBelongsToItsThread() throws {
         let muting = list(["e", TestEvent.key("root")], ["p", TestEvent.key("mallory")])
         let filter = try filter()
         let child = TestEvent(1, tags: [["e", TestEvent.key("root")]], by: "mallory")
@@ -172,7 +172,7 @@ struct MutesFilterTests {
         #expect(decisions[0] == .pass && decisions[1] != .pass)
     }
 
-    @Test func aNewListCountsForTheNextEvent() throws {
+    @Test func newListAppliesToTheNextEvent() throws {
         let filter = try filter()
         let event = TestEvent(1, "spam", by: "mallory")
         for (list, isMuted) in [
@@ -188,7 +188,7 @@ struct MutesFilterTests {
         #expect(try inquiry.decision(of: filter) != .pass)
     }
 
-    @Test func aMalformedListMutesWhatCanBeRead() throws {
+    @Test func malformedListMutesItsReadableEntries() throws {
         let list = list(
             ["p"],
             ["p", "zz"],
@@ -203,7 +203,7 @@ struct MutesFilterTests {
         #expect(try decision(of: list, on: TestEvent(1, by: "mallory")) != .pass)
     }
 
-    @Test func privateEntriesAreSkippedAndThatIsSaidOnceAList() throws {
+    @Test func privateEntriesAreSkippedAndLoggedOncePerList() throws {
         let filter = try filter()
         let nip44 = list(["word", "spam"], content: "AgF7f+secret")
         let nip04 = list(["word", "eggs"], content: "c2VjcmV0?iv=aXY=")
@@ -227,7 +227,7 @@ struct MutesFilterTests {
             "word: unknown key, expected only people, words, whole_words, hashtags, threads, remembered_events"
         ),
     ])
-    func wrongSettingsAreRefused(settings: String, mistake: String) {
+    func invalidSettingsAreRefused(settings: String, mistake: String) {
         #expect(#expect(throws: PluginError.self) { try filter(settings) }?.description == mistake)
     }
 }

@@ -20,7 +20,7 @@ struct PhraseMatcherTests {
     }
 
     /// Few characters make many phrases that share their start and end.
-    @Test(arguments: UInt64(0)..<40) func findsWhatASlowSearchFinds(seed: UInt64) {
+    @Test(arguments: UInt64(0)..<40) func matcherAgreesWithASlowSearch(seed: UInt64) {
         var random = SmallRandom(state: seed &+ 1)
         func text(_ lengths: ClosedRange<Int>) -> String {
             let length = Int.random(in: lengths, using: &random)
@@ -39,7 +39,7 @@ struct PhraseMatcherTests {
         }
     }
 
-    @Test func sameCharactersMayBeSeveralThings() {
+    @Test func overlappingPhrasesAreAllFound() {
         let matcher = PhraseMatcher([
             Phrase(["#", "a"], .hashtag), Phrase(["#", "a"], .word), Phrase(["a", "b"], .anywhere),
         ])
@@ -50,7 +50,7 @@ struct PhraseMatcherTests {
 
     /// Phrases that differ only at their ends, and a text without them: 2000 × 100,000 × 60 comparisons, if each phrase
     /// was compared at each position.
-    @Test func aListThatIsMadeToBeSlowIsNot() {
+    @Test func adversarialListStaysFast() {
         let phrases = (0..<2000).map { Phrase(Array(String(repeating: "a", count: 60) + "b\($0)"), .anywhere) }
         let text = ReadableText(String(repeating: "a", count: 100_000))
         #expect(PhraseMatcher(phrases).firstMatch(in: text) == nil)

@@ -18,7 +18,7 @@ struct NoiseFilterTests {
         TestEvent(kind, tags: (0..<count).map { ["p", TestEvent.key("\($0)")] })
     }
 
-    @Test func withoutSettingsNothingIsNoise() throws {
+    @Test func noEventIsNoiseByDefault() throws {
         #expect(try FilterInquiry(named(500)).decision(of: filter("{}")) == .pass)
         #expect(try filter("{}").need == .nothing)
     }
@@ -38,7 +38,7 @@ struct NoiseFilterTests {
             (0, false, false),
         ] as [(UInt64, Bool, Bool)]
     )
-    func zapsHaveALeast(millisats: UInt64, isFollowed: Bool, isPassed: Bool) throws {
+    func smallZapsAreDropped(millisats: UInt64, isFollowed: Bool, isPassed: Bool) throws {
         let filter = try filter(#"{"min_zap_sats":100,"min_zap_sats_from_follows":10}"#)
         #expect(filter.need == .followed)
         let inquiry = FilterInquiry(TestEvent(9735, by: "wallet")).with {
@@ -49,7 +49,7 @@ struct NoiseFilterTests {
         #expect((try inquiry.decision(of: filter) == .pass) == isPassed)
     }
 
-    @Test func oneLeastIsForEverybodyAndForZapsOnly() throws {
+    @Test func zapMinimumAppliesToAllSendersAndToZapsOnly() throws {
         let filter = try filter(#"{"min_zap_sats":100}"#)
         #expect(filter.need == .nothing)
         #expect(try FilterInquiry(TestEvent(1, "hi")).decision(of: filter) == .pass)
@@ -87,13 +87,13 @@ struct NoiseFilterTests {
             (nil, false),
         ] as [(String?, Bool)]
     )
-    func workCountsAsFarAsItWasAimedAt(target: String?, isPassed: Bool) throws {
+    func workCountsUpToItsTarget(target: String?, isPassed: Bool) throws {
         let event = worked("000000000e9d97a1ab09fc381030b346cdd7a142ad57e6df0b46dc9bef6c7e2d", target: target)
         let decision = try FilterInquiry(event).decision(of: filter(#"{"difficulty":20}"#))
         #expect((decision == .pass) == isPassed)
     }
 
-    @Test func luckDoesNotMakeUpForTheId() throws {
+    @Test func luckyIDDoesNotReplaceATarget() throws {
         let event = worked("000fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", target: "20")
         #expect(
             try FilterInquiry(event).decision(of: filter(#"{"difficulty":20}"#))
@@ -113,7 +113,7 @@ struct NoiseFilterTests {
         )
     }
 
-    @Test func whomTheRecipientFollowsNeedNotWork() throws {
+    @Test func followedAuthorsNeedNoWork() throws {
         let event = FilterInquiry(TestEvent(1, "hi")).with { $0.distance = .CARILLON_DISTANCE_FOLLOWED }
         let lenient = try filter(#"{"difficulty":20}"#)
         #expect(try event.decision(of: lenient) == .pass)
@@ -160,7 +160,7 @@ struct NoiseFilterTests {
         }
     }
 
-    @Test func whatIsDroppedForAnotherReasonUsesNothingUp() throws {
+    @Test func eventDroppedForAnotherReasonUsesNoBurst() throws {
         let filter = try filter(#"{"hellthread":1,"burst":{"events":1,"seconds":60}}"#)
         #expect(try FilterInquiry(named(2)).decision(of: filter) != .pass)
         #expect(try FilterInquiry(named(1)).decision(of: filter) == .pass)
@@ -177,7 +177,7 @@ struct NoiseFilterTests {
         #expect(admits(0, "c"), "forgotten")
     }
 
-    @Test func signalsMayBeExcepted() throws {
+    @Test func exceptedSignalsPass() throws {
         let filter = try filter(#"{"hellthread":1,"except":["dm"]}"#)
         #expect(try FilterInquiry(named(5)).with { $0.signal = "dm" }.decision(of: filter) == .pass)
         #expect(try FilterInquiry(named(5)).decision(of: filter) != .pass)
@@ -211,7 +211,7 @@ struct NoiseFilterTests {
             "difficulty.Mention: expected signals such as mention, of 1 to 32 of a-z, 0-9, _ and -"
         ),
     ])
-    func wrongSettingsAreRefused(settings: String, mistake: String) {
+    func invalidSettingsAreRefused(settings: String, mistake: String) {
         #expect(#expect(throws: PluginError.self) { try filter(settings) }?.description == mistake)
     }
 }

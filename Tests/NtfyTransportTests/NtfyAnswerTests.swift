@@ -109,7 +109,7 @@ struct NtfyAnswerTests {
 
     /// ntfy's clock may be behind ours: then its day has not ended when ours has.
     @Test(arguments: [(-1, 30_001), (0, 30_000), (29_999, 1), (30_000, 86_400_000)] as [(Int64, UInt32)])
-    func asksAgainShortlyAfterMidnight(_ sinceMidnight: Int64, _ wait: UInt32) throws {
+    func dailyLimitIsRetriedAfterMidnight(_ sinceMidnight: Int64, _ wait: UInt32) throws {
         let fixture = try TransportFixture()
         fixture.clock.advance(by: .milliseconds(76_800_000 + sinceMidnight))
         #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
@@ -118,7 +118,7 @@ struct NtfyAnswerTests {
     }
 
     @Test(arguments: [(42901, 90_000), (42909, 90_000), (42908, untilMidnight)] as [(Int, UInt32)])
-    func waitsAsLongAsItIsAskedTo(_ code: Int, _ wait: UInt32) throws {
+    func retryAfterIsHonoured(_ code: Int, _ wait: UInt32) throws {
         let row = Row(429, code, .CARILLON_RETRY, "")
         for hasAccount in [false, true] {
             #expect(try outcome(row, hasAccount: hasAccount, headers: ["retry-after": "90"]).retryAfter == wait)

@@ -23,7 +23,7 @@ struct NtfyTransportTests {
         return sample
     }
 
-    @Test func publishesAsJSONBesideTheTopic() throws {
+    @Test func messageIsPublishedAsJSONNextToTheTopic() throws {
         let request = try request(alert)
         #expect(request.method == "POST")
         #expect(request.url == "https://ntfy.example.com/")
@@ -52,7 +52,7 @@ struct NtfyTransportTests {
         #expect(try request(alert, fields: [("access_token", "tk_abc")]).headers["authorization"] == "Bearer tk_abc")
     }
 
-    @Test func buttonsOpenTheirURLOrTheNotificationsAndAreThreeAtMost() throws {
+    @Test func upToThreeButtonsOpenTheirURLOrTheNotifications() throws {
         var sample = alert
         sample.actions = (1...5).map { .init(id: "a\($0)", label: "L\($0)", url: $0 == 2 ? "app://2" : "") }
         let body = try request(sample).bodyText
@@ -65,7 +65,7 @@ struct NtfyTransportTests {
         #expect(try !request(sample).bodyText.contains("actions"))
     }
 
-    @Test func theRulesBlockCountsButNotOverWhereAndWhat() throws {
+    @Test func rulesBlockCannotOverrideTopicAndMessage() throws {
         var sample = alert
         sample.native =
             #"{"priority":5,"tags":["bell"],"topic":"other","message":"x","title":"y","click":"https://c.example"}"#
@@ -77,12 +77,12 @@ struct NtfyTransportTests {
         )
     }
 
-    @Test func aTitleAloneIsTheMessage() throws {
+    @Test func titleWithoutBodyIsTheMessage() throws {
         let body = try request(.alert(title: "alone", body: "")).bodyText
         #expect(try isSameJSON(body, #"{"topic":"alerts","message":"alone","priority":3}"#))
     }
 
-    @Test func aWakeUpSaysTheOperatorsSentence() throws {
+    @Test func wakeUpShowsTheOperatorsText() throws {
         let one = SampleNotification.wake("dm")
         let seven = SampleNotification.wake("dm", count: 7)
         #expect(try request(one).bodyText == #"{"topic":"alerts","message":"New notification","priority":3}"#)
@@ -95,7 +95,7 @@ struct NtfyTransportTests {
         #expect(try request(seven, configuration: german).bodyText.contains(#""message":"7 neue""#))
     }
 
-    @Test func aNudgeIsReadableAndNothingIsSealed() throws {
+    @Test func nudgeIsReadableAndSealedModeIsUnsupported() throws {
         var sample = SampleNotification.alert(title: "New notification", body: "")
         sample.mode = .CARILLON_NUDGE
         #expect(try request(sample).bodyText.contains(#""message":"New notification""#))
@@ -105,7 +105,7 @@ struct NtfyTransportTests {
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test func longTextsFitWhole() throws {
+    @Test func longTextsFitUncut() throws {
         var sample = alert
         sample.body = String(repeating: "👩‍👩‍👧‍👦\"", count: 2000)
         let body = try request(sample).body
@@ -117,7 +117,7 @@ struct NtfyTransportTests {
         #expect(text.last == "…" && sample.body.hasPrefix(text.dropLast()))
     }
 
-    @Test func whatCannotBeShortenedIsTooLarge() throws {
+    @Test func messageThatCannotBeShortenedIsTooLarge() throws {
         var sample = alert
         sample.url = "https://x.example/" + String(repeating: "a", count: 5000)
         let fixture = try TransportFixture()
@@ -130,7 +130,7 @@ struct NtfyTransportTests {
         "https://ntfy.sh/v1", "https://user@ntfy.sh/a", "ftp://ntfy.sh/a",
         "https://ntfy.sh/" + String(repeating: "a", count: 65),
     ])
-    func refusesWhatIsNoTopic(url: String) throws {
+    func invalidTopicIsRefused(url: String) throws {
         let mistake = try #require(try TransportFixture().refusal(of: SampleRegistration(token: url)))
         #expect(mistake.contains("expected a topic's URL"))
     }
@@ -141,7 +141,7 @@ struct NtfyTransportTests {
             ([("username", "phil"), ("password", "a:b ö")], "Basic cGhpbDphOmIgw7Y="),
         ] as [([(name: String, value: String)], String?)]
     )
-    func authorizesItselfAsTheRegistrationSays(fields: [(name: String, value: String)], header: String?) throws {
+    func registrationsCredentialsAreUsed(fields: [(name: String, value: String)], header: String?) throws {
         let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
         let fixture = try TransportFixture()
         #expect(fixture.refusal(of: registration) == nil)
@@ -162,7 +162,7 @@ struct NtfyTransportTests {
             ([("access_token", String(repeating: "a", count: 257))], "access_token: expected ntfy's access token"),
         ] as [([(name: String, value: String)], String)]
     )
-    func halfAnAccountIsNone(fields: [(name: String, value: String)], words: String) throws {
+    func incompleteAccountIsRefused(fields: [(name: String, value: String)], words: String) throws {
         let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
         let mistake = try #require(try TransportFixture().refusal(of: registration))
         #expect(mistake.hasPrefix(words))
@@ -176,13 +176,13 @@ struct NtfyTransportTests {
         #expect(try TransportFixture().deliver(alert, to: registration) == .CARILLON_INVALID)
     }
 
-    @Test func refusesConfigurationItDoesNotKnow() {
+    @Test func unknownConfigurationKeysAreRefused() {
         for text in [#"{"topic":"x"}"#, #"{"wake_message":""}"#, #"{"batch_message":1}"#] {
             #expect(throws: PluginError.self) { try TransportFixture(configuration: text) }
         }
     }
 
-    @Test func noAnswerIsTriedAgainUnlessTheAddressIsForbidden() throws {
+    @Test func missingResponseIsRetriedUnlessTheAddressIsForbidden() throws {
         for (failure, kind) in [
             ("timeout", carillon_outcome_kind.CARILLON_RETRY), ("forbidden-address", .CARILLON_REJECTED),
         ] {

@@ -9,7 +9,7 @@ import TimeTestSupport
 
 struct RefusedCredentialsTests {
     /// ntfy counts wrong tokens by our address, and then rejects all tokens.
-    @Test func aWrongTokenIsShownOnceInAWhile() throws {
+    @Test func wrongTokenIsSentOnlyOccasionally() throws {
         let fixture = try TransportFixture()
         let registration = { (token: String, topic: String) in
             SampleRegistration(token: "https://ntfy.example.com/\(topic)", fields: [("access_token", token)])
@@ -37,7 +37,7 @@ struct RefusedCredentialsTests {
         #expect(try requestsFor("tk_wrong", "a", 401) == 1)
     }
 
-    @Test func asManyRefusalsAreRememberedAsThereIsRoomFor() throws {
+    @Test func rememberedRefusalsAreLimited() throws {
         let refused = RefusedCredentials()
         let topic = try SampleRegistration(token: TransportFixture.token).withABI { try Topic(Registration($0).token) }
         for index in 0..<RefusedCredentials.capacity { refused.insert("Bearer \(index)", for: topic, now: 0) }

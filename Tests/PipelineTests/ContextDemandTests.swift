@@ -44,27 +44,27 @@ import Testing
 
     private static let texts = ["Bob the Builder", "words to nobody", "a parent's words", "words to somebody"]
 
-    @Test func anAlertMayBeShownAll() throws {
+    @Test func alertsKeepAllContext() throws {
         let bench = try bench()
         try submit(to: try bench.account(), at: bench)
         for text in Self.texts { #expect(keeps(text, bench), "\(text)") }
     }
 
     @Test(arguments: ["wake", "nudge"])
-    func whereAllDevicesAreShownNothingNoFileIsMade(_ mode: String) throws {
+    func contextFileIsNotCreatedIfNoDeviceShowsContent(_ mode: String) throws {
         let bench = try bench()
         try submit(to: try bench.account(mode: mode), at: bench)
         #expect(bench.kept.count == 2)
         #expect(bench.contextOnDisk.isEmpty && fetcher.count == 0)
     }
 
-    @Test func withoutDevicesNothingIsKept() throws {
+    @Test func contextIsNotKeptWithoutDevices() throws {
         let bench = try bench()
         try submit(to: bob, at: bench)
         #expect(bench.contextOnDisk.isEmpty)
     }
 
-    @Test func whatNoRuleSpeaksOfIsNotKept() throws {
+    @Test func contextNoRuleUsesIsNotKept() throws {
         let bench = try bench()
         let rules = """
             version: 1
@@ -77,7 +77,7 @@ import Testing
         for text in Self.texts.dropFirst() { #expect(!keeps(text, bench), "\(text)") }
     }
 
-    @Test func whoAnsweredWhomIsAskedAndNotKept() throws {
+    @Test func parentsAuthorIsFetchedButNotStored() throws {
         let bench = try bench()
         let account = try bench.account(mode: "wake")
         let parent = try bench.event(.textNote, "a parent's words", by: account)
@@ -95,7 +95,7 @@ import Testing
         #expect(bench.contextOnDisk.isEmpty)
     }
 
-    @Test func whenTheLastReaderGoesWhatWasKeptGoes() throws {
+    @Test func contextIsErasedWithTheLastDeviceThatShowsIt() throws {
         let bench = try bench()
         let account = try bench.account()
         bench.submit([try bench.event(.textNote, "words to nobody", by: bob)])
@@ -107,7 +107,7 @@ import Testing
         #expect(bench.contextOnDisk.isEmpty)
     }
 
-    @Test func whatIsSwitchedOffIsNeitherFetchedNorKeptAndWhatThereWasGoes() throws {
+    @Test func disabledContextIsNeitherFetchedNorKeptAndIsErased() throws {
         let bench = try bench()
         let account = try bench.account()
         try submit(to: account, at: bench)
@@ -124,7 +124,7 @@ import Testing
         #expect(bench.contextOnDisk.isEmpty)
     }
 
-    @Test func aDeviceThatMayBeShownMoreHasWhatItNeedsFetched() throws {
+    @Test func contextIsFetchedOnceADeviceMayShowIt() throws {
         let bench = try bench()
         let account = try bench.account(mode: "wake")
         let parent = try bench.event(.textNote, "a parent's words", by: account)

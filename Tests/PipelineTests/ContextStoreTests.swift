@@ -44,7 +44,7 @@ import Testing
         ContextProfile(name: name, createdAt: 5, learnedAt: learnedAt)
     }
 
-    @Test func whatIsForgottenIsGoneFromTheFileToo() throws {
+    @Test func forgottenContextIsErasedFromTheFile() throws {
         let store = try store()
         store.write(profiles: [author: profile("ada")], notes: [id(1): note, id(2): note, id(3): note], at: Self.noon)
         store.close()
@@ -61,7 +61,7 @@ import Testing
         fourth.close()
     }
 
-    @Test func whatIsWrittenIsThereAfterARestart() throws {
+    @Test func writtenContextSurvivesARestart() throws {
         let keys = try KeyPair(random: SecureRandom.bytes)
         var context = EventContext(store: try store())
         context.learn(
@@ -81,7 +81,7 @@ import Testing
         later.close(at: Self.noon)
     }
 
-    @Test func rowsComeBackAsTheyWereWritten() throws {
+    @Test func rowsRoundTrip() throws {
         let first = try store()
         let nameless = PublicKey(Bytes32(words: (3, 3, 3, 3)))
         first.write(
@@ -100,7 +100,7 @@ import Testing
     }
 
     /// Which keys there are is read in pages of 5,000.
-    @Test func whatIsStoredIsFoundHoweverMuchThereIs() throws {
+    @Test func storedContextIsFoundWhateverItsSize() throws {
         var limits = ContextStore.Limits()
         limits.notes = 6_000
         limits.profiles = 0
@@ -135,7 +135,7 @@ import Testing
         last.close()
     }
 
-    @Test func whatIsTooOldIsForgotten() throws {
+    @Test func oldContextIsForgotten() throws {
         var limits = ContextStore.Limits()
         limits.age = .seconds(1)
         let first = try store(limits)
@@ -149,7 +149,7 @@ import Testing
         third.close()
     }
 
-    @Test func damagedFileIsPutAsideAndBegunAnew() throws {
+    @Test func damagedFileIsPutAsideAndRecreated() throws {
         try Data(repeating: 0x5A, count: 8192).write(to: URL(fileURLWithPath: path))
         let store = try store()
         store.write(profiles: [:], notes: [id(1): note], at: Self.noon)
@@ -160,7 +160,7 @@ import Testing
         again.close()
     }
 
-    @Test func damageFoundLaterIsBegunAnewAsWell() throws {
+    @Test func fileFoundDamagedLaterIsRecreated() throws {
         let first = try store()
         first.write(
             profiles: [:],
@@ -185,7 +185,7 @@ import Testing
         third.close()
     }
 
-    @Test func databaseOfAnotherVersionIsBegunAnew() throws {
+    @Test func databaseOfAnotherVersionIsRecreated() throws {
         let first = try self.store()
         first.write(profiles: [:], notes: [id(1): note], at: Self.noon)
         first.close()
@@ -202,7 +202,7 @@ import Testing
         again.close()
     }
 
-    @Test func anotherProgramsDatabaseIsLeftAlone() throws {
+    @Test func foreignDatabaseIsNotChanged() throws {
         let other = try DatabaseQueue(path: path)
         try other.write { try $0.execute(sql: "CREATE TABLE accounts (name TEXT)") }
         try other.close()
@@ -213,20 +213,20 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     }
 
-    @Test func missingFolderIsSaid() {
+    @Test func missingFolderIsReported() {
         #expect { try ContextStore(path: self.folder.path + "/nowhere/x.sqlite", logger: self.logger) } throws: {
             "\($0)".contains("check that its folder is there and may be written")
         }
     }
 
-    @Test func nothingIsMadeBeforeThereIsAnythingToKeep() throws {
+    @Test func fileIsNotCreatedBeforeTheFirstWrite() throws {
         let store = try store()
         #expect(store.note(id(1)) == nil)
         store.close()
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
     }
 
-    @Test func whatIsErasedIsGoneAndTheNextIsBegunAnew() throws {
+    @Test func erasedStoreIsRecreated() throws {
         try Data("earlier".utf8).write(to: URL(fileURLWithPath: path + ".damaged"))
         let store = try store()
         store.write(profiles: [author: profile("a")], notes: [id(1): note], at: Self.noon)

@@ -37,7 +37,7 @@ import TimeTestSupport
         bench.process()
     }
 
-    @Test func anEventWaitsForANameAndGoesOutWithIt() throws {
+    @Test func eventWaitsForANameAndIsSentWithIt() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
         #expect(answer.count == 0 && bench.kept.isEmpty)
@@ -48,7 +48,7 @@ import TimeTestSupport
         #expect(bench.count(.waiting) == 1 && bench.count(.queued) == 1)
     }
 
-    @Test func whenNobodyHasItTheEventGoesWithoutAndNobodyIsAskedAgain() throws {
+    @Test func eventWithUnavailableContextIsSentWithoutItAndNotFetchedAgain() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("one", to: owner)], .relay(.live))])[0]
         find([])
@@ -58,7 +58,7 @@ import TimeTestSupport
         #expect(fetcher.count == 1)
     }
 
-    @Test func withoutARelayToAskNothingWaitsAndOneThatComesBackIsAsked() throws {
+    @Test func eventsWaitOnlyWhileARelayIsConnected() throws {
         let owner = try bench.account()
         fetcher.set(isReachable: false)
         bench.submit([try note("one", to: owner)], from: .relay(.live))
@@ -71,7 +71,7 @@ import TimeTestSupport
         #expect(bench.kept.last?.notification.title == "💬 alice sent you a note")
     }
 
-    @Test func whatComesTooLateIsNotWaitedFor() throws {
+    @Test func lateContextIsNotWaitedFor() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
         #expect(bench.pipeline?.timeout == .milliseconds(1_500))
@@ -106,7 +106,7 @@ import TimeTestSupport
         #expect(answers.allSatisfy { $0.results == [.accepted] })
     }
 
-    @Test func othersOfTheSameSubmissionAreKeptAtOnceAndTheAnswerComesWithTheLast() throws {
+    @Test func otherEventsAreKeptImmediatelyAndTheResponseFollowsTheLast() throws {
         let (owner, sleeper) = (try bench.account(), try bench.account(mode: "wake"))
         let events = [try note("waits", to: owner), try note("does not", to: sleeper)]
         let answer = bench.arrive([(events, .relay(.live))])[0]
@@ -118,7 +118,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 2)
     }
 
-    @Test func copiesOfWhatWaitsShareItsEnd() throws {
+    @Test func copiesOfAWaitingEventShareItsResult() throws {
         let owner = try bench.account()
         let note = try note("hello", to: owner)
         let first = bench.arrive([([note, note], .relay(.live)), ([note], .relay(.stored))])
@@ -130,7 +130,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func whatCannotBeKeptAfterWaitingMayComeAgain() throws {
+    @Test func eventThatCannotBeStoredAfterWaitingMayBeResent() throws {
         let owner = try bench.account()
         let note = try note("hello", to: owner)
         let answers = bench.arrive([([note], .relay(.live)), ([note], .relay(.live))])
@@ -142,7 +142,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func nothingThatWaitsCountsAsHandledBeforeItIsKept() throws {
+    @Test func waitingEventIsNotHandledBeforeItIsStored() throws {
         let owner = try bench.account()
         let note = try note("hello", to: owner)
         _ = bench.arrive([([note], .relay(.live))])
@@ -154,13 +154,13 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func whoeverOnlyWakesWaitsForNothing() throws {
+    @Test func accountInWakeModeDoesNotWaitForContext() throws {
         let owner = try bench.account(mode: "wake")
         #expect(bench.submit([try note("hello", to: owner)], from: .relay(.live)).map(\.result) == [.accepted])
         #expect(fetcher.count == 0)
     }
 
-    @Test func atTheEndWhatWaitsGoesWithout() throws {
+    @Test func waitingEventsAreSentWithoutContextAtTheEnd() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
         bench.pipeline?.finish()
@@ -168,7 +168,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func whoDeregisteredMeanwhileIsLeftAlone() throws {
+    @Test func accountThatDeregistersDuringTheWaitGetsNoPush() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
         let farewell = try bench.event(
@@ -182,7 +182,7 @@ import TimeTestSupport
         #expect(bench.kept.isEmpty)
     }
 
-    @Test func aProfileThatComesByItselfEndsTheWaiting() throws {
+    @Test func unrequestedProfileEndsTheWait() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
         bench.submit([try profile()])
@@ -190,7 +190,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.title) == ["💬 alice sent you a note"])
     }
 
-    @Test func theNoteAnsweredSettlesWhoseReplyItIs() throws {
+    @Test func parentNoteDecidesWhetherItIsAReply() throws {
         let (author, bystander) = (
             try bench.account(["reply"], mode: "wake"), try bench.account(["reply"], mode: "wake")
         )
@@ -204,7 +204,7 @@ import TimeTestSupport
         #expect(bench.count(.unwanted) == 1)
     }
 
-    @Test func whoWantsNothingButMessagesDoesNotWaitToKnowWhoseReplyItIs() throws {
+    @Test func accountThatWantsOnlyMessagesDoesNotWaitForAReplysParent() throws {
         let owners = [try bench.account(["dm"]), try bench.account(["dm"])]
         let tags = [["e", String(repeating: "0f", count: 32)]] + owners.map { ["p", $0.publicKey.hex] }
         bench.submit([try bench.event(.textNote, "answer", tags: tags, by: alice)], from: .relay(.live))
@@ -212,7 +212,7 @@ import TimeTestSupport
         #expect(bench.count(.unwanted) == 2)
     }
 
-    @Test func whatFindsNoRoomGoesWithoutAtOnce() throws {
+    @Test func eventBeyondTheContextCapacityIsSentWithoutContextImmediately() throws {
         let bench = try Workbench(contextCapacity: 2, dependencies: PipelineDependencies(contextFetcher: fetcher))
         let owner = try bench.account()
         let answers = bench.arrive(try (0..<3).map { ([try note("\($0)", to: owner)], .relay(.live)) })

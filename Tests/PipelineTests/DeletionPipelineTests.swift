@@ -33,7 +33,7 @@ import TimeTestSupport
         )
     }
 
-    @Test(arguments: [true, false]) func aDeletedRegistrationWakesNobody(isFromRelay: Bool) throws {
+    @Test(arguments: [true, false]) func deletedRegistrationSendsNoPush(isFromRelay: Bool) throws {
         let bench = try Workbench()
         let owner = try Workbench.keys()
         let registration = try bench.registration(of: owner, Workbench.content())
@@ -67,7 +67,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [Deletion.allRelays, "wss://us.example", "wss://elsewhere.example"])
-    func whoAsksUsToBeForgottenIs(relay: String) throws {
+    func requestToVanishDeregistersTheAccount(relay: String) throws {
         let bench = try Workbench(dependencies: PipelineDependencies(isOurRelay: { $0 == "wss://us.example" }))
         let owner = try bench.account()
         let vanish = try bench.event(.requestToVanish, tags: [["relay", relay]], by: owner)
@@ -76,7 +76,7 @@ import TimeTestSupport
         #expect(bench.kept.count == (relay == "wss://elsewhere.example" ? 1 : 0))
     }
 
-    @Test func whatIsHeldIsToldNoMore() throws {
+    @Test func deletedHeldEventIsNotSent() throws {
         let bench = try Workbench.paced()
         let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())
         bench.submit([try note(bench, "first", to: owner, by: author)])
@@ -97,7 +97,7 @@ import TimeTestSupport
     }
 
     /// The member that handed the deletion over has already ended registrations.
-    @Test func thePipelineOfAPartitionOnlyTakesBackEvents() throws {
+    @Test func partitionsPipelineProcessesOnlyDeletionsOfEvents() throws {
         let bench = try Workbench.paced(feed: IndexFeed(of: 0) { _ in true })
         let (owner, author) = (try Workbench.keys(), try Workbench.keys())
         let registration = try bench.registration(of: owner, Workbench.content(mode: "alert"))
@@ -165,7 +165,7 @@ import TimeTestSupport
 
     /// Some of four are held until the end of the window, and then join the others.
     @Test(arguments: Mode.allCases, [(2, 0), (4, 3)])
-    func whatIsLeftOfSeveralGoesAsItself(mode: Mode, rest: (count: Int, place: Int)) throws {
+    func remainderOfABatchIsSentAsASingleEvent(mode: Mode, rest: (count: Int, place: Int)) throws {
         for isRestarted in [false, true] {
             let alone = try self.rest(of: 1, at: 0, mode: mode, isRestarted: isRestarted)
             let left = try self.rest(of: rest.count, at: rest.place, mode: mode, isRestarted: isRestarted)
@@ -178,7 +178,7 @@ import TimeTestSupport
         }
     }
 
-    @Test(arguments: [true, false]) func aDeletionThatNamesNoEventTakesBackWhatIsHeld(isRestarted: Bool) throws {
+    @Test(arguments: [true, false]) func deletionByAddressRemovesHeldEvents(isRestarted: Bool) throws {
         let yaml = "{ version: 1, rules: [{ signal: x, match: { kinds: [1, 30023] }, title: '{{event.content}}' }] }"
         let bench = try Workbench(rules: try RuleBook(yaml: yaml, name: "rules.yaml"), pacing: PacingPolicy())
         let owner = try bench.account(["x"])
@@ -208,7 +208,7 @@ import TimeTestSupport
         #expect(bench.kept.last?.notification.title == "z" && bench.kept.last?.notification.count == 1)
     }
 
-    @Test func ofEventsThatReplaceEachOtherTheOneBeforeIsToldThen() throws {
+    @Test func deletedReplacementSendsThePreviousEvent() throws {
         let yaml = """
             version: 1
             rules: [{ match: { kinds: [1] }, pace: latest, title: "{{event.content}}" }]
@@ -241,7 +241,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 3)
     }
 
-    @Test func afterARestartWhatIsHeldIsFoundByTheNotesThatAreKnown() throws {
+    @Test func heldEventsAreDeletedAfterARestart() throws {
         let bench = try Workbench.paced()
         let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())
         bench.submit([try note(bench, "first", to: owner, by: author)])
@@ -256,7 +256,7 @@ import TimeTestSupport
         #expect(try bench.rows().held == 0)
     }
 
-    @Test func anEventThatWasDeletedBeforeItCameIsNotTold() throws {
+    @Test func eventDeletedBeforeItArrivedSendsNoPush() throws {
         let bench = try Workbench()
         let (owner, author) = (try bench.account(), try Workbench.keys())
         let late = try note(bench, "late", to: owner, by: author)
@@ -298,7 +298,7 @@ import TimeTestSupport
     }
 
     /// A pushed event may still wait in the outbox, even if its author is otherwise unknown.
-    @Test(arguments: [false, true]) func theOutboxLearnsOfDeletionsOfWhatWasPushed(isRestarted: Bool) throws {
+    @Test(arguments: [false, true]) func deletionOfAPushedEventReachesTheOutbox(isRestarted: Bool) throws {
         let bench = try Workbench.paced()
         let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())
         let pushed = try note(bench, "pushed", to: owner, by: author)
@@ -319,7 +319,7 @@ import TimeTestSupport
         #expect(bench.trace(of: again.id).last?.step == .deleted)
     }
 
-    @Test func aDeletionThatConcernsNothingIsNotVerified() throws {
+    @Test func irrelevantDeletionIsNotVerified() throws {
         let bench = try Workbench()
         var deletion = try deletion(bench, of: [], by: try Workbench.keys())
         deletion.signature.first = Bytes32(words: (1, 2, 3, 4))

@@ -34,7 +34,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func whatIsRememberedIsBoundedInBytes() throws {
+    @Test func rememberedContextIsBoundedInBytes() throws {
         var context = EventContext()
         let note = try Event.signed(kind: .textNote, createdAt: 1, content: "see " + tower, by: keys)
         context.learn(note, at: 0)
@@ -60,7 +60,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["", "{}", "[]", "no JSON", #"{"name":""}"#, #"{"about":"x"}"#])
-    func eightDigitsStandInForAMissingName(_ content: String) throws {
+    func eightDigitsReplaceAMissingName(_ content: String) throws {
         var context = EventContext()
         context.learn(try profile(content), at: 0)
         #expect(context.name(of: keys.publicKey) == keys.publicKey.hex.prefix(8) + "...")
@@ -73,7 +73,7 @@ import TimeTestSupport
         #expect(context.name(of: keys.publicKey) == "new")
     }
 
-    @Test func missingIsWhatTheRuleNeedsAndNobodyKnows() throws {
+    @Test func missingContextIsNeededByTheRuleAndUnknown() throws {
         var context = EventContext()
         let concern = concern(referenced: noteID)
         let all: RuleNeeds = [.authorName, .referencedEvent]
@@ -96,7 +96,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [1, 4, 1111, 1808, 30023] as [UInt16])
-    func whatOthersReferToIsKnownWhenItCameBy(_ kind: UInt16) throws {
+    func referencedEventSeenEarlierIsKnown(_ kind: UInt16) throws {
         var context = EventContext()
         let event = try Event.signed(kind: Kind(kind), createdAt: 1, content: "words", by: keys)
         context.learn(event, at: Self.noon)
@@ -105,12 +105,12 @@ import TimeTestSupport
         #expect(context.missing(.referencedEvent, of: concern(referenced: event.id), at: Self.noon).isEmpty)
     }
 
-    @Test func openQuestionIsMissingWhateverTheRuleNeeds() {
+    @Test func openQuestionIsAlwaysMissingContext() {
         var context = EventContext()
         #expect(context.missing([], of: concern(openQuestion: noteID), at: 0) == ContextWants(events: [noteID]))
     }
 
-    @Test func whatNobodyHadIsNotMissingAgainForTenMinutes() {
+    @Test func unavailableContextIsNotMissingAgainForTenMinutes() {
         var context = EventContext()
         let concern = concern(referenced: noteID)
         let all: RuleNeeds = [.authorName, .referencedEvent]
@@ -120,7 +120,7 @@ import TimeTestSupport
         #expect(context.missing(all, of: concern, at: Self.noon + .minutes(10)) == wants)
     }
 
-    @Test func oldProfileIsWorthLookingForAgainAndUsedMeanwhile() throws {
+    @Test func oldProfileIsFetchedAgainAndUsedUntilThen() throws {
         var context = EventContext()
         let wanted = ContextWants(profiles: [keys.publicKey])
         let profile = try profile(#"{"name":"alice"}"#)
@@ -155,7 +155,7 @@ import TimeTestSupport
         #expect(context.name(of: concern) == "Anonymous")
     }
 
-    @Test func repostTeachesTheNoteItCarries() throws {
+    @Test func repostedNoteIsLearned() throws {
         var context = EventContext()
         let note = try Event.signed(kind: .textNote, createdAt: 1, content: "hello", by: keys)
         let json = String(decoding: note.json, as: UTF8.self)
@@ -167,7 +167,7 @@ import TimeTestSupport
         #expect(context.authors(of: note.id) == [keys.publicKey])
     }
 
-    @Test func deviceSpeaksForItsRoot() throws {
+    @Test func deviceActsForItsRoot() throws {
         var context = EventContext()
         let root = PublicKey(Bytes32(words: (9, 9, 9, 9)))
         let note = try Event.signed(kind: .textNote, createdAt: 1, tags: [["root_identity", root.hex]], by: keys)

@@ -94,7 +94,7 @@ import TimeTestSupport
 
     private func told(_ bench: Workbench) -> [String] { bench.kept.map(\.notification.title) }
 
-    @Test func aFilterIsToldWhatMatters() throws {
+    @Test func filterGetsTheRelevantFacts() throws {
         let probe = Probe()
         let bench = try bench(EventFilter(name: "probe", decide: probe.decide))
         let owner = try bench.account(["mention"])
@@ -108,7 +108,7 @@ import TimeTestSupport
         #expect(told(bench) == ["hello"])
     }
 
-    @Test func whatAFilterDropsWakesNobodyAndIsAccepted() throws {
+    @Test func filteredEventSendsNoPushAndIsAccepted() throws {
         let bench = try bench(EventFilter(name: "no") { _ in .drop(reason: "because") })
         let owner = try bench.account(["mention"])
         let event = try note("hello", by: alice, to: owner, bench)
@@ -153,7 +153,7 @@ import TimeTestSupport
         #expect(told(bench).count == 2 && bench.count(.filtered) == 1)
     }
 
-    @Test func filterThatLeavesAnswersOutIsAskedAgain() throws {
+    @Test func filterThatOmitsAnswersIsAskedAgain() throws {
         let log = Probe.Groups()
         let bench = try bench(
             EventFilter(
@@ -170,7 +170,7 @@ import TimeTestSupport
         #expect(told(bench).count == 2)
     }
 
-    @Test func theFirstThatDropsIsTheLastAsked() throws {
+    @Test func firstDropEndsTheFilterChain() throws {
         let (first, second, third) = (Probe(), Probe { _ in .drop(reason: "") }, Probe())
         let bench = try bench(
             EventFilter(name: "one", decide: first.decide),
@@ -204,7 +204,7 @@ import TimeTestSupport
             (.maySwitchOn, true, true), (.maySwitchOn, false, false),
         ] as [(FilterAvailability, Bool?, Bool)]
     )
-    func devicesSwitchWhatTheyMay(availability: FilterAvailability, preference: Bool?, isAsked: Bool) throws {
+    func devicesToggleAllowedFilters(availability: FilterAvailability, preference: Bool?, isAsked: Bool) throws {
         let bench = try bench(
             EventFilter(name: "web-of-trust", availability: availability) { _ in .drop(reason: "x") }
         )
@@ -214,7 +214,7 @@ import TimeTestSupport
         #expect(bench.kept.isEmpty == isAsked)
     }
 
-    @Test func oneDevicesSwitchIsNotAnothers() throws {
+    @Test func filterTogglesArePerDevice() throws {
         let bench = try bench(EventFilter(name: "mutes") { _ in .drop(reason: "x") })
         let owner = try bench.account(["mention"])
         let content = Workbench.content(["mention"], further: #","filter_plugins":{"mutes":false}"#)
@@ -224,7 +224,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [(EventFilter.OnError.pass, 1), (.drop, 0)])
-    func whatAFilterCannotDecideTheOperatorDoes(onError: EventFilter.OnError, kept: Int) throws {
+    func failedFilterFollowsTheOperatorsSetting(onError: EventFilter.OnError, kept: Int) throws {
         let bench = try bench(EventFilter(name: "broken", onError: onError) { _ in .failed(reason: "status 4") })
         let owner = try bench.account(["mention"])
         bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
@@ -255,7 +255,7 @@ import TimeTestSupport
         #expect(bench.observed.filtered.withLock { $0 } == ["late": 1])
     }
 
-    @Test func giftWrapsHaveNoAuthorAndZapsTheirSender() throws {
+    @Test func filterSeesNoGiftWrapAuthorAndTheZapsSender() throws {
         let probe = Probe()
         let bench = try bench(EventFilter(name: "probe", decide: probe.decide))
         let owner = try bench.account(["dm", "zap"])
@@ -271,7 +271,7 @@ import TimeTestSupport
     }
 
     /// Otherwise, a filter that is switched off later could never let the zap pass.
-    @Test func aZapThatWasFilteredIsNotTakenForTold() throws {
+    @Test func filteredZapIsNotRemembered() throws {
         let drops = Mutex(true)
         let bench = try bench(EventFilter(name: "f") { _ in drops.withLock(\.self) ? .drop(reason: "x") : .pass })
         let owner = try bench.account(["zap"])
@@ -295,7 +295,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [EventSource.socket(authenticated: []), .feed, .relay(.live), .relay(.stored), .relay(.baseline)])
-    func aListCountsForTheVeryNextEvent(source: EventSource) throws {
+    func listAppliesToTheNextEvent(source: EventSource) throws {
         let bench = try bench(muting())
         let owner = try bench.account(["mention"])
         #expect(bench.submit([try mutes("eggs", of: owner, bench)], from: source).map(\.result) == [.accepted])
@@ -316,7 +316,7 @@ import TimeTestSupport
         #expect(told(bench) == ["one", "four", "five"])
     }
 
-    @Test func aListOfAStrangerIsNotEvenVerified() throws {
+    @Test func strangersListIsNotVerified() throws {
         let bench = try bench(muting())
         var forged = try mutes("spam", of: alice, bench)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
@@ -324,7 +324,7 @@ import TimeTestSupport
         #expect(bench.count(.unaddressed) == 1 && bench.count(.forged) == 0)
     }
 
-    @Test func anUnknownListIsSoughtWhileTheEventWaits() throws {
+    @Test func unknownListIsFetchedWhileTheEventWaits() throws {
         let bench = try bench(muting())
         let owner = try bench.account(["mention"])
         let answers = bench.arrive([([try note("one", by: alice, to: owner, bench)], .relay(.live))])
@@ -336,7 +336,7 @@ import TimeTestSupport
         #expect(fetcher.count == 1 && bench.kept.isEmpty)
     }
 
-    @Test func aListThatNobodyHasMutesNothingAndIsNotSoughtAgainSoon() throws {
+    @Test func missingMuteListMutesNothingAndIsNotFetchedAgainSoon() throws {
         let bench = try bench(muting())
         let owner = try bench.account(["mention"])
         bench.submit([try note("one", by: alice, to: owner, bench)], from: .relay(.live))
@@ -363,7 +363,7 @@ import TimeTestSupport
         EventFilter(name: "trust", need: need, decide: probe.decide)
     }
 
-    @Test func whomTheRecipientFollowsIsFollowed() throws {
+    @Test func followedAuthorHasDistanceFollowed() throws {
         let probe = Probe()
         let bench = try bench(trusting(.followed, probe))
         let owner = try bench.account(["mention"])
@@ -373,7 +373,7 @@ import TimeTestSupport
         #expect(fetcher.count == 0)
     }
 
-    @Test func relaysAreAskedWhetherSomebodyFollowedFollows() throws {
+    @Test func relaysAreAskedForFollowsOfFollows() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -401,7 +401,7 @@ import TimeTestSupport
         arguments: [(true, FollowDistance.stranger, .minutes(10)), (false, .notFollowed, .minutes(1))]
             as [(Bool, FollowDistance, Duration)]
     )
-    func whatRelaysDoNotSayIsKnownForAWhile(isAnswered: Bool, distance: FollowDistance, timeout: Duration) throws {
+    func unknownFollowDistanceIsCachedForAWhile(isAnswered: Bool, distance: FollowDistance, timeout: Duration) throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -432,7 +432,7 @@ import TimeTestSupport
     }
 
     /// One wait covers both: first the accounts that the recipient follows, then the accounts that those follow.
-    @Test func distanceIsAskedForOnceTheListIsThere() throws {
+    @Test func distanceIsFetchedAfterTheList() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -448,7 +448,7 @@ import TimeTestSupport
 
     /// If a list came while only the accounts in it mattered, only those accounts were kept.
     @Test(arguments: [true, false])
-    func theListIsSoughtWhereOnlyWhomItNamesIsKnown(isReloaded: Bool) throws {
+    func listIsFetchedIfOnlyItsKeysAreKnown(isReloaded: Bool) throws {
         let probe = Probe()
         let bench = try bench(trusting(.followed, probe))
         let owner = try bench.account(["mention"])
@@ -468,7 +468,7 @@ import TimeTestSupport
         #expect(probe.questions.map(\.followDistance) == [.followed, .second] && told(bench) == ["friend", "one"])
     }
 
-    @Test func aListThatNobodyHasAnyMoreLeavesItAtWhomItNames() throws {
+    @Test func missingListKeepsDistanceAtItsDirectFollows() throws {
         let probe = Probe()
         let bench = try bench(trusting(.followed, probe))
         let owner = try bench.account(["mention"])
@@ -482,7 +482,7 @@ import TimeTestSupport
 
     /// A fetch under earlier filters may have failed or had another purpose, so the list is fetched again.
     @Test(arguments: [FollowNeed.followed, .nothing])
-    func otherFiltersSeekAnewWithoutAPause(between: FollowNeed) throws {
+    func otherFiltersFetchAgainWithoutAPause(between: FollowNeed) throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -513,7 +513,7 @@ import TimeTestSupport
         try pipeline.adopt(settings)
     }
 
-    @Test func withoutAListDistanceIsUnknown() throws {
+    @Test func distanceIsUnknownWithoutAList() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -522,7 +522,7 @@ import TimeTestSupport
         #expect(probe.questions.map(\.followDistance) == [.unknown] && fetcher.count == 1)
     }
 
-    @Test func nobodyIsAskedAboutWhomTheRecipientFollowsOrWhoIsNotKnown() throws {
+    @Test func knownFollowsAndUnknownAuthorsAreNotFetched() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention", "dm"])
@@ -531,7 +531,7 @@ import TimeTestSupport
         #expect(probe.questions.map(\.followDistance) == [.followed, .unknown] && fetcher.count == 0)
     }
 
-    @Test func anotherListOfTheRecipientAsksAnew() throws {
+    @Test func changedFollowListFetchesAgain() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -543,7 +543,7 @@ import TimeTestSupport
         #expect(probe.questions.map(\.followDistance) == [.stranger, .followed])
     }
 
-    @Test func nothingWaitsWithoutAFetcher() throws {
+    @Test func eventsDoNotWaitWithoutAFetcher() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe), muting(), isAnswered: false)
         let owner = try bench.account(["mention"])

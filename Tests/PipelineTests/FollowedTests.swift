@@ -55,7 +55,7 @@ import TimeTestSupport
     private var told: [String] { bench.kept.map(\.notification.title) }
 
     @Test(arguments: [EventSource.socket(authenticated: []), .feed, .relay(.live), .relay(.stored), .relay(.baseline)])
-    func onlyWhomTheRecipientFollowsWakes(source: EventSource) throws {
+    func onlyFollowedAuthorsSendAPush(source: EventSource) throws {
         #expect(bench.submit([try follows(alice)], from: source).map(\.result) == [.accepted])
         bench.submit([try note("one", by: alice), try note("two", by: mallory)], from: .relay(.live))
         #expect(told == ["one"])
@@ -79,7 +79,7 @@ import TimeTestSupport
         #expect(fetcher.count == 0)
     }
 
-    @Test func aForgedListTeachesNothing() throws {
+    @Test func forgedListIsNotLearned() throws {
         var forged = try follows(mallory)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
         bench.submit([forged], from: .relay(.live))
@@ -87,7 +87,7 @@ import TimeTestSupport
         #expect(try bench.registry.isFollowed(mallory.publicKey, by: owner.publicKey) == nil)
     }
 
-    @Test func listsOfStrangersAreNotEvenVerified() throws {
+    @Test func strangersListsAreNotVerified() throws {
         var forged = try follows(alice, of: mallory)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
         bench.submit([forged], from: .relay(.live))
@@ -95,7 +95,7 @@ import TimeTestSupport
     }
 
     /// Each follows the other. The first list waits, for the second account, for that account's own list.
-    @Test func aListMayBeOthersNewsToo() throws {
+    @Test func contactListMayAlsoBeAFollowOfOthers() throws {
         let friend = try bench.account()
         bench.submit([try follows(friend), try follows(owner, of: friend)])
         #expect(told == ["a friend follows", "a friend follows"])
@@ -105,7 +105,7 @@ import TimeTestSupport
         #expect(bench.count(.learned) == 2)
     }
 
-    @Test func whoseListIsNotKnownIsAskedFor() throws {
+    @Test func missingFollowListIsFetched() throws {
         let answers = bench.arrive([([try note("one", by: alice), try note("two", by: mallory)], .relay(.live))])
         #expect(answers[0].count == 0)
         #expect(fetcher.last?.wants.contactLists == [owner.publicKey])
@@ -115,7 +115,7 @@ import TimeTestSupport
         #expect(fetcher.count == 1)
     }
 
-    @Test func whoseListNobodyHasFollowsNobodyAndIsNotAskedForAgainSoon() throws {
+    @Test func missingFollowListMeansNoFollowsAndIsNotFetchedAgainSoon() throws {
         bench.submit([try note("one", by: alice)], from: .relay(.live))
         find([])
         bench.submit([try note("two", by: alice)], from: .relay(.live))
@@ -139,7 +139,7 @@ import TimeTestSupport
     }
 
     /// A list that named no registered account when it was read becomes a baseline later.
-    @Test func anOwnListIsNotDoneWith() throws {
+    @Test func listSeenBeforeARegistrationIsProcessedAgain() throws {
         let list = try follows(alice)
         bench.submit([list], from: .relay(.live))
         bench.submit([try bench.registration(of: alice, Workbench.content())])
@@ -147,7 +147,7 @@ import TimeTestSupport
         #expect(bench.count(.baseline) == 1)
     }
 
-    @Test func whatTheDiskRefusesMayComeAgain() throws {
+    @Test func listRefusedByTheDiskMayBeResent() throws {
         let list = try follows(alice)
         try bench.lockRegistry(true, table: "followed")
         #expect(bench.submit([list]).map(\.result) == [.refused("error: could not be kept, try again later")])
@@ -157,7 +157,7 @@ import TimeTestSupport
         #expect(told == ["one"])
     }
 
-    @Test func otherRulesForgetWhomAccountsFollow() throws {
+    @Test func changedRulesForgetFollows() throws {
         bench.submit([try follows(alice)])
         try bench.restart(rules: RuleBook.builtIn())
         bench.submit([try follows(alice, at: 1)])
@@ -165,7 +165,7 @@ import TimeTestSupport
         #expect(try bench.registry.isFollowed(alice.publicKey, by: owner.publicKey) == nil)
     }
 
-    @Test func whoSentAZapIsWhoMatters() throws {
+    @Test func senderOfAZapDecidesWhetherItIsFollowed() throws {
         bench.submit([try follows(alice)])
         for sender in [mallory, alice] {
             let recipient = ["p", owner.publicKey.hex]

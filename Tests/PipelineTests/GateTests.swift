@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func theLastOnesAreRememberedAndNoMoreThanTwiceAsMany() {
+    @Test func latestEventsAreRememberedUpToTwiceTheLimit() {
         var accepted = AcceptedEvents(memory: 1_000)
         let ids = ids(10_000, seed: 1)
         for (place, id) in ids.enumerated() {
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func anEventThatComesAgainTakesNoFurtherPlace() {
+    @Test func duplicateEventTakesNoFurtherSlot() {
         var accepted = AcceptedEvents(memory: 3)
         let ids = ids(3, seed: 2)
         accepted.insert(ids[0])
@@ -34,7 +34,7 @@ import Testing
         #expect(ids.allSatisfy { accepted.contains($0) })
     }
 
-    @Test func idsThatDifferInOneBitAreOthers() {
+    @Test func idsThatDifferInOneBitAreDistinct() {
         var accepted = AcceptedEvents(memory: 10)
         let id = ids(1, seed: 3)[0]
         accepted.insert(id)
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// A key for messages makes an account the recipient of gift wraps only.
-    @Test func anEventOfAnotherKindIsNoConcernOfWhoeverHasAMessageKey() {
+    @Test func messageKeyMatchesOnlyGiftWraps() {
         let (own, other) = (AccountNumber(rawValue: 1), AccountNumber(rawValue: 2))
         let hits = [
             MatchHit(position: 0, account: other, tie: .messageKey), MatchHit(position: 1, account: own),

@@ -13,13 +13,13 @@ import Testing
         bench = try Workbench()
     }
 
-    @Test func aWrapDatedBeforeTheRegistrationIsNews() throws {
+    @Test func giftWrapDatedBeforeTheRegistrationSendsAPush() throws {
         let owner = try bench.account()
         bench.submit([try bench.wrap(to: owner)], from: .relay(.live))
         #expect(bench.kept.map(\.notification.signal) == [.dm])
     }
 
-    @Test func baselineIsSilentAndStoredAndLiveAreNot() throws {
+    @Test func baselineEventsSendNoPushAndStoredAndLiveOnesDo() throws {
         let owner = try bench.account()
         for reading in [RelayReading.baseline, .stored, .live] {
             #expect(bench.submit([try bench.wrap(to: owner)], from: .relay(reading)).map(\.result) == [.accepted])
@@ -28,7 +28,7 @@ import Testing
         #expect(bench.causes.count == 3)
     }
 
-    @Test func nothingOfTwoDaysWakesAgainAfterARestart() throws {
+    @Test func giftWrapsOfTwoDaysSendNoPushAfterARestart() throws {
         let owner = try bench.account()
         let deaf = try bench.account(["mention"])
         let wraps = [
@@ -58,7 +58,7 @@ import Testing
         #expect(bench.kept.isEmpty)
     }
 
-    @Test func whoSignedInOnTheSocketIsNotWokenByHisOwnCopy() throws {
+    @Test func accountAuthenticatedOnTheSocketGetsNoPushOfItsOwnCopy() throws {
         let (owner, friend) = (try bench.account(), try bench.account())
         let socket = EventSource.socket(authenticated: [owner.publicKey])
         let copy = try bench.wrap(to: owner)
@@ -72,7 +72,7 @@ import Testing
         #expect(bench.kept.count == 1)
     }
 
-    @Test func aDeviceThatSignedInSpeaksForItsRoot() throws {
+    @Test func authenticatedDeviceActsForItsRoot() throws {
         let (owner, device) = (try bench.account(), try Workbench.keys())
         let socket = EventSource.socket(authenticated: [device.publicKey])
         bench.submit([try bench.wrap(to: owner)], from: socket)
@@ -83,7 +83,7 @@ import Testing
         #expect(bench.count(.own) == 1)
     }
 
-    @Test func aWrapThatTheAccountSignedIsItsOwnEverywhere() throws {
+    @Test func giftWrapSignedByTheAccountIsItsOwn() throws {
         let owner = try bench.account()
         let wrap = try bench.event(.giftWrap, tags: [["p", owner.publicKey.hex]], by: owner)
         bench.submit([wrap], from: .relay(.live))
@@ -91,7 +91,7 @@ import Testing
         #expect(bench.count(.own) == 1)
     }
 
-    @Test func aWrapToAMessageKeyIsForItsAccountAndOtherEventsAreNot() throws {
+    @Test func onlyGiftWrapsToAMessageKeyAreForItsAccount() throws {
         let (owner, key) = (try bench.account(), try Workbench.keys())
         let list = try bench.event(.deviceList, tags: [["dm_key", key.publicKey.hex]], by: owner)
         let note = try bench.event(.textNote, tags: [["p", key.publicKey.hex]], by: try Workbench.keys())

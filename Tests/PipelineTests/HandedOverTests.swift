@@ -54,7 +54,7 @@ import TimeTestSupport
         bench = try Workbench(dependencies: PipelineDependencies(owners: owners))
     }
 
-    @Test func anEventIsAnsweredWhenItsOwnersHaveKeptIt() throws {
+    @Test func eventIsAcknowledgedOnceItsOwnersStoredIt() throws {
         let owner = try bench.account()
         let wrap = try bench.wrap(to: owner)
         let answer = bench.arrive([([wrap], .socket(authenticated: []))])[0]
@@ -71,7 +71,7 @@ import TimeTestSupport
         #expect(owners.count == 0 && bench.kept.isEmpty)
     }
 
-    @Test func whatOwnersDoNotKeepMayComeAgain() throws {
+    @Test func eventOwnersDoNotStoreMayBeResent() throws {
         let owner = try bench.account()
         let wrap = try bench.wrap(to: owner)
         let answer = bench.arrive([([wrap], .relay(.live))])[0]
@@ -82,7 +82,7 @@ import TimeTestSupport
         #expect(owners.count == 1)
     }
 
-    @Test func whatNobodyAnsweredIsRefusedAtTheEnd() throws {
+    @Test func unansweredHandoverIsRefusedAtTheEnd() throws {
         let owner = try bench.account()
         let answer = try bench.arrive([([bench.wrap(to: owner)], .relay(.live))])[0]
         #expect(bench.pipeline?.router.hasPendingHandovers == true)
@@ -127,7 +127,7 @@ import TimeTestSupport
     }
 
     /// Another member may hold the event at an address. A forged deletion is sent to no owner.
-    @Test func aDeletionByAddressGoesToAllOwnersAndAForgedOneToNobody() throws {
+    @Test func deletionByAddressGoesToAllOwnersAndAForgedOneToNone() throws {
         let stranger = try Workbench.keys()
         let address = try bench.event(.deletion, tags: [["a", "30023:\(stranger.publicKey.hex):x"]], by: stranger)
         let answer = bench.arrive([([address], .relay(.live))])[0]
@@ -142,7 +142,7 @@ import TimeTestSupport
         #expect(owners.count == asked)
     }
 
-    @Test func whatConcernsNobodyIsNobodysAndWhatWasThereBeforeIsHandedOverAsThat() throws {
+    @Test func unaddressedEventHasNoOwnerAndAnEarlierOneIsHandedOverAsBaseline() throws {
         let owner = try bench.account()
         let stranger = try Workbench.keys()
         let foreign = try bench.wrap(to: stranger)

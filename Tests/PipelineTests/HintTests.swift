@@ -34,7 +34,7 @@ import TimeTestSupport
         return try bench.event(.wakeUpHint, tags: tags, by: keys ?? partner, at: Workbench.time - secondsAgo)
     }
 
-    @Test func aPartnersHintWakesWithoutAWord() throws {
+    @Test func partnersHintSendsASilentPush() throws {
         #expect(bench.submit([try hint()]).map(\.result) == [.accepted])
         #expect(bench.kept.map(\.notification) == [.wake(.dm, urgency: .high)])
         let heard = FakeHintObserver.Heard(
@@ -45,7 +45,7 @@ import TimeTestSupport
         #expect(observer.all == [heard])
     }
 
-    @Test func aHintWakesOnceEvenAfterARestart() throws {
+    @Test func hintSendsOnePushEvenAfterARestart() throws {
         let hint = try hint()
         bench.submit([hint, hint], from: .relay(.live))
         try bench.restart()
@@ -53,7 +53,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func strangersWakeNobodyAndDoNotLearnIt() throws {
+    @Test func strangersHintsSendNoPushAndAreAccepted() throws {
         let stranger = try Workbench.keys()
         let decisions = bench.submit([
             try hint(by: stranger), try hint(root: stranger.publicKey, by: stranger),
@@ -65,7 +65,7 @@ import TimeTestSupport
         #expect(bench.count(.hintUnproven) == 3)
     }
 
-    @Test func aDeviceOfThePartnerNeedsThePartnersWord() throws {
+    @Test func partnersDeviceRequiresThePartnersDeviceList() throws {
         let device = try Workbench.keys()
         bench.submit([try hint(root: partner.publicKey, by: device, number: 1)], from: .relay(.live))
         #expect(bench.kept.isEmpty)
@@ -77,7 +77,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func staleHintsAndHintsWithoutASignalWakeNobody() throws {
+    @Test func staleHintsAndHintsWithoutASignalSendNoPush() throws {
         bench.submit([
             try hint(secondsAgo: 601), try hint(secondsAgo: -601), try hint(nil), try hint(""),
             try bench.event(
@@ -101,7 +101,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 11)
     }
 
-    @Test func whoOnlyClaimsToBeAPartnerUsesUpNobodysShare() throws {
+    @Test func falseClaimOfPartnershipUsesNoPartnersShare() throws {
         let stranger = try Workbench.keys()
         bench.submit(try (0..<30).map { try hint(root: partner.publicKey, by: stranger, number: $0) })
         bench.submit([try hint()])
@@ -115,7 +115,7 @@ import TimeTestSupport
         #expect(bench.count(.unwanted) == 1)
     }
 
-    @Test func hintsOfTheBaselineAndHintsThatAreNotTakenWakeNobody() throws {
+    @Test func baselineHintsAndUnwantedHintsSendNoPush() throws {
         bench.submit([try hint()], from: .relay(.baseline))
         #expect(bench.kept.isEmpty)
         let deaf = try Workbench()
@@ -125,7 +125,7 @@ import TimeTestSupport
         #expect(deaf.kept.isEmpty)
     }
 
-    @Test func aHintForACrowdWakesNobody() throws {
+    @Test func hintForTooManyRecipientsSendsNoPush() throws {
         let others = try (0..<8).map { _ in try bench.account(mode: "wake", partners: [partner.publicKey]) }
         let tags = ([owner] + others).map { ["p", $0.publicKey.hex] }
         bench.submit([try bench.event(.wakeUpHint, tags: tags + [["t", "dm"]], by: partner)])
@@ -190,7 +190,7 @@ import TimeTestSupport
         #expect(all == [true, false, true])
     }
 
-    @Test func aClockThatWasPutBackLocksNobodyOut() {
+    @Test func clockThatIsSetBackDoesNotBlockPartners() {
         var limiter = limiter()
         let all = says(&limiter, partner, account, at: 1_000_000, 1_000_000, 1_000_000, 0)
         #expect(all == [true, true, true, true])

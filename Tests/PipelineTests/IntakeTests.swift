@@ -23,14 +23,14 @@ import TimeTestSupport
         )
     }
 
-    @Test func everythingThatWaitsComesOutTogetherAndInOrder() {
+    @Test func waitingSubmissionsAreReturnedTogetherInOrder() {
         let intake = Intake()
         intake.submit(submission(1))
         intake.submit(submission(2))
         #expect(intake.next()?.submissions.map(\.events.count) == [1, 2])
     }
 
-    @Test func aPortionComesOutAtATime() {
+    @Test func onePortionIsReturnedAtATime() {
         let intake = Intake(portion: 3)
         for count in [2, 2, 9, 1] { intake.submit(submission(count)) }
         #expect(intake.next()?.submissions.map(\.events.count) == [2, 2])
@@ -42,7 +42,7 @@ import TimeTestSupport
         #expect(intake.next()?.isEmpty == nil)
     }
 
-    @Test func aWholePortionIsToBeHadBeforeItsTurn() {
+    @Test func onlyACompletePortionIsAvailableBeforeItsTurn() {
         let intake = Intake(portion: 3)
         intake.submit(submission(2))
         #expect(intake.nextPortion()?.submissions.count == nil)
@@ -87,7 +87,7 @@ import TimeTestSupport
         #expect(intake.backlog.events == 0 && intake.backlog.bytes == 0 && intake.eventsAhead == 0)
     }
 
-    @Test func requestsAreTakenAPartAtATime() {
+    @Test func requestsAreTakenInParts() {
         let intake = Intake()
         intake.submit((0..<60).map { _ in request() } + [request(70), request()])
         // A request for many accounts consists of many events, and also comes in parts.
@@ -111,7 +111,7 @@ import TimeTestSupport
         for count in [3, 1, 1, 1] { #expect(counts(intake.next())?.count == count) }
     }
 
-    @Test func whoAskedForManyGetsAllVerdictsTogetherAndInOrder() throws {
+    @Test func batchSubmissionGetsAllVerdictsTogetherAndInOrder() throws {
         let intake = Intake()
         let answers = Mutex<[[EventDecision]]>([])
         let events = (1...3).map { [UInt8](repeating: $0, count: 20 << 10) }
@@ -131,7 +131,7 @@ import TimeTestSupport
         #expect(answers.withLock(\.self) == [expected])
     }
 
-    @Test func eventsDoNotKeepRequestsWaitingForEver() {
+    @Test func eventsDoNotStarveRequests() {
         let clock = Mutex(Deadline(milliseconds: 0))
         let intake = Intake(now: { clock.withLock(\.self) })
         intake.submit((0..<65).map { _ in request() })
@@ -147,7 +147,7 @@ import TimeTestSupport
         #expect(counts(intake.next()) == [2])
     }
 
-    @Test func whatWaitsAtTheEndComesAtOnce() {
+    @Test func submissionsWaitingAtTheEndAreProcessedImmediately() {
         let intake = Intake()
         intake.submit([submission(1)] + (0..<70).map { _ in request() })
         intake.close()
@@ -167,7 +167,7 @@ import TimeTestSupport
         #expect(intake.next() == nil && refusals.withLock(\.self) == 1)
     }
 
-    @Test func endsOfDeliveriesComeOutToo() {
+    @Test func deliveryEndsAreReturnedToo() {
         let intake = Intake()
         let end = CompletedPush(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
         intake.ended([])
@@ -179,7 +179,7 @@ import TimeTestSupport
         #expect(intake.next()?.ends == nil)
     }
 
-    @Test func endsThatNothingWaitsForComeWithWhatIsNext() {
+    @Test func unawaitedDeliveryEndsComeWithTheNextPortion() {
         let intake = Intake()
         let end = CompletedPush(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
         #expect(intake.ended([end]))
@@ -203,7 +203,7 @@ import TimeTestSupport
         #expect(intake.next()?.submissions.count == nil)
     }
 
-    @Test func beyondTheBytesTheSenderIsToldUntilTheyAreTaken() {
+    @Test func senderIsThrottledBeyondTheByteLimit() {
         let intake = Intake(byteLimit: ByteCount(1_000))
         let refusals = Mutex(0)
         intake.submit(
@@ -217,7 +217,7 @@ import TimeTestSupport
         #expect(intake.next()?.submissions.count == 1)
     }
 
-    @Test func beyondTheLimitTheSenderIsTold() {
+    @Test func senderIsThrottledBeyondTheCountLimit() {
         let intake = Intake(limit: 2)
         let answers = Mutex<[EventDecision]>([])
         intake.submit(submission(2))
@@ -229,7 +229,7 @@ import TimeTestSupport
         #expect(intake.next()?.submissions.count == 1)
     }
 
-    @Test func whoIsRefusedLearnsWhichEvent() throws {
+    @Test func refusedSubmissionNamesItsEvent() throws {
         let intake = Intake()
         intake.close()
         let event = try Event.signed(
@@ -253,7 +253,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func anEndedFetchComesBehindWhatItFound() {
+    @Test func endedFetchFollowsItsEvents() {
         let intake = Intake()
         intake.submit(submission(3))
         intake.fetchEnded(7)
@@ -275,14 +275,14 @@ import TimeTestSupport
         #expect(portions[1]?.unansweredFetches == [7])
     }
 
-    @Test func patienceEndsWithNothing() {
+    @Test func waitTimesOutEmpty() {
         let intake = Intake()
         #expect(intake.next(within: .milliseconds(1))?.isEmpty == true)
         intake.close()
         #expect(intake.next(within: .milliseconds(1))?.isEmpty == nil)
     }
 
-    @Test func whatComesMeanwhileEndsThePatience() {
+    @Test func fetchOrCloseDuringAWaitEndsIt() {
         let intake = Intake()
         DispatchQueue.global().async { [intake] in intake.fetchEnded(1) }
         #expect(intake.next(within: .minutes(1))?.endedFetches == [1])

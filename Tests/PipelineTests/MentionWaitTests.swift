@@ -50,7 +50,7 @@ import Testing
         bench.process()
     }
 
-    @Test func whomAndWhatANoteMentionsIsSoughtWhileItWaits() throws {
+    @Test func mentionedPeopleAndNotesAreFetchedWhileTheEventWaits() throws {
         let mentioned = try bench.event(.textNote, "This is the way", by: carol)
         let article = try bench.event(Kind(30023), "# Title", tags: [["d", "a"]], by: carol)
         let naddr = try #require(NIP19.naddr(article.address))
@@ -68,7 +68,7 @@ import Testing
         #expect(bench.kept.count == 2 && fetcher.count == 1)
     }
 
-    @Test func theAuthorOfWhatANoteAnswersIsSoughtOnceItIsKnown() throws {
+    @Test func parentsAuthorIsFetchedOnceTheParentIsKnown() throws {
         let parent = try bench.event(.textNote, "hello", by: carol)
         _ = bench.arrive([([try note("hi", tags: [["e", parent.id.hex, "", "root"]])], .relay(.live))])
         #expect(fetcher.last?.wants.events == [parent.id])
@@ -79,7 +79,7 @@ import Testing
         #expect(bench.kept.map(\.notification.title) == ["to carol"])
     }
 
-    @Test func whatNobodyHasHoldsNothingUp() throws {
+    @Test func missingProfileDoesNotDelayMentions() throws {
         let npub = NIP19.npub(carol.publicKey)
         _ = bench.arrive([([try note("nostr:\(npub)")], .relay(.live))])
         end()
@@ -88,14 +88,14 @@ import Testing
         #expect(bench.kept.count == 2 && fetcher.count == 1)
     }
 
-    @Test func aRuleWithRawMentionsSeeksNothing() throws {
+    @Test func ruleWithRawMentionsFetchesNoProfiles() throws {
         let content = "nostr:\(NIP19.npub(carol.publicKey))"
         bench.submit([try note(content, kind: .comment)], from: .relay(.live))
         #expect(bench.kept.map(\.notification.body) == [content] && fetcher.count == 0)
     }
 
     /// An event may mention thousands of others, and each costs a relay a lookup.
-    @Test func anEventAsksForFewOfManyMentions() throws {
+    @Test func fetchedMentionsPerEventAreLimited() throws {
         let people = try (0..<50).map { _ in "nostr:" + NIP19.npub(try Workbench.keys().publicKey) }
         _ = bench.arrive([([try note(people.joined(separator: " "))], .relay(.live))])
         #expect(fetcher.last?.wants.profiles.count == 8)

@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: Mode.allCases, Mode.allCases)
-    func theStricterOfRuleAndRegistrationWins(rule: Mode, registration: Mode) throws {
+    func stricterModeOfRuleAndRegistrationWins(rule: Mode, registration: Mode) throws {
         let notification = try wake(rule, registration).notification
         #expect(notification.mode == min(rule, registration))
         #expect(notification.title.hasSuffix(": the secret") == (notification.mode == .alert))
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: Mode.allCases, [true, false])
-    func whatIsSilentNeverGoesWhereEverythingIsShown(mode: Mode, isShown: Bool) throws {
+    func silentRuleIsNeverSentToPlatformsThatShowEverything(mode: Mode, isShown: Bool) throws {
         let rules = "version: 1\nrules: [{ name: sync, match: { kinds: [1] }, apns: { content-available: 1 } }]"
         let bench = try Workbench(
             rules: RuleBook(yaml: rules, name: "test"),
@@ -78,7 +78,7 @@ import Testing
         #expect(notification.neutral.isEmpty && notification.neutralPresentation.isEmpty)
     }
 
-    @Test func theWholeIsSealedForTheDeviceUnderTheDeliverysNumber() throws {
+    @Test func fullNotificationIsSealedUnderTheDeliveryID() throws {
         let sealer = FakeSealer()
         let delivery = try wake(.sealed, .alert, sealer: sealer)
         #expect(delivery.notification.sealed == #"{"for":\#(delivery.device.rawValue)}"#)
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: [FakeSealer(refuses: true), nil])
-    func whatCannotBeSealedSaysLess(sealer: FakeSealer?) throws {
+    func notificationThatCannotBeSealedIsSentAsNudge(sealer: FakeSealer?) throws {
         let notification = try wake(.alert, .sealed, sealer: sealer).notification
         #expect(notification.mode == .nudge)
         #expect(notification.neutral.title == "Something happened")
@@ -99,7 +99,7 @@ import Testing
         #expect(notification.expiresAt == Workbench.start + .hours(1))
     }
 
-    @Test func aTransportThatEncryptsGetsTheWholeUnlessTheDeviceHasAKeyOfItsOwn() throws {
+    @Test func encryptingTransportGetsPlaintextUnlessTheDeviceHasAKey() throws {
         let sealer = FakeSealer()
         let whole = try wake(.sealed, .sealed, sealer: sealer, encrypting: ["ios"]).notification
         #expect(whole.mode == .sealed && whole.sealed.isEmpty)
@@ -113,7 +113,7 @@ import Testing
         #expect(readable.mode == .alert && readable.sealed.isEmpty)
     }
 
-    @Test func hintsWakeWhateverTheMode() throws {
+    @Test func hintsSendAWakePushInEveryMode() throws {
         let bench = try Workbench(
             dependencies: PipelineDependencies(hintHeard: { _, _, _ in }, sealer: FakeSealer())
         )
@@ -125,7 +125,7 @@ import Testing
         #expect(bench.kept.map(\.notification) == Array(repeating: .wake(.dm, urgency: .high), count: 2))
     }
 
-    @Test func eachDeviceIsToldInItsLanguage() throws {
+    @Test func everyDeviceGetsItsLanguage() throws {
         let rules = try RuleBook(
             yaml: """
                 version: 1

@@ -34,7 +34,7 @@ import TimeTestSupport
         #expect(bench.kept.first?.platform == "ios")
     }
 
-    @Test func registrationThatChangesNothingSaysWhy() throws {
+    @Test func ineffectiveRegistrationNamesItsReason() throws {
         let owner = try KeyPair(random: SecureRandom.bytes)
         let content = "{\"token\":\"\(String(repeating: "ab", count: 32))\",\"platform\":\"ios\"}"
         let old = try bench.registration(of: owner, content, secondsAgo: 100)
@@ -44,7 +44,7 @@ import TimeTestSupport
         #expect(bench.count(.registrationRefused) == 0)
     }
 
-    @Test func everyNotifiableKindWakesTheDeviceOnce() throws {
+    @Test func everyNotifiableKindSendsOnePush() throws {
         let owner = try bench.account()
         let note = String(repeating: "0f", count: 32)
         let events = [
@@ -74,7 +74,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func whatIsDatedTooFarAheadIsTakenWhenItComesInItsTime() throws {
+    @Test func eventDatedTooFarAheadIsAcceptedWhenResentInTime() throws {
         let owner = try bench.account()
         let (near, far) = (
             try bench.event(.textNote, "soon", tags: [p(owner)], by: alice, at: Workbench.time + 900),
@@ -104,7 +104,7 @@ import TimeTestSupport
         #expect(bench.count(.forged) == 1)
     }
 
-    @Test func whatCannotBeKeptIsNotAcceptedAndMayComeAgain() throws {
+    @Test func eventThatCannotBeStoredIsNotAcceptedAndMayBeResent() throws {
         let owner = try bench.account()
         let wrap = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
         let follow = try bench.event(.contactList, tags: [p(owner)], by: alice)
@@ -116,7 +116,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.signal) == [.dm, .follow])
     }
 
-    @Test func furtherCopiesOfWhatCannotBeKeptAreNotAcceptedEither() throws {
+    @Test func copiesOfAnUnstorableEventAreNotAccepted() throws {
         let owner = try bench.account()
         let wrap = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
         bench.diskIsFull = true
@@ -124,7 +124,7 @@ import TimeTestSupport
         #expect(decisions.allSatisfy { $0.result == .refused("error: could not be kept, try again later") })
     }
 
-    @Test func anEventThatComesAgainAfterARestartWakesNobody() throws {
+    @Test func eventResentAfterARestartSendsNoPush() throws {
         let owner = try bench.account()
         let wrap = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
         let own = try bench.event(.giftWrap, "y", tags: [p(owner)], by: owner)
@@ -149,7 +149,7 @@ import TimeTestSupport
         #expect(bench.count(.knownFollow) == 1)
     }
 
-    @Test func onlyTheSocketVerifiesWhatConcernsNobody() throws {
+    @Test func onlyTheSocketVerifiesUnaddressedEvents() throws {
         var forged = try bench.event(.textNote, "x", tags: [["p", String(repeating: "ab", count: 32)]], by: alice)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
         #expect(bench.submit([forged], from: .feed).first?.result == .accepted)
@@ -166,7 +166,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func ownAndExpiredEventsWakeNobody() throws {
+    @Test func ownAndExpiredEventsSendNoPush() throws {
         let owner = try bench.account()
         bench.submit([
             try bench.event(.giftWrap, "x", tags: [p(owner)], by: owner),
@@ -176,7 +176,7 @@ import TimeTestSupport
         #expect(bench.count(.own) == 1 && bench.count(.expired) == 1)
     }
 
-    @Test func switchedOffSignalsWakeNobody() throws {
+    @Test func disabledSignalsSendNoPush() throws {
         let owner = try bench.account(["dm"])
         bench.submit([
             try bench.event(.reaction, "+", tags: [["e", String(repeating: "0f", count: 32)], p(owner)], by: alice)
@@ -185,7 +185,7 @@ import TimeTestSupport
         #expect(bench.count(.unwanted) == 1)
     }
 
-    @Test func everyDeviceOfAnAccountIsWokenInItsOwnMode() throws {
+    @Test func everyDeviceOfAnAccountIsNotifiedInItsMode() throws {
         let owner = try bench.account(mode: "alert")
         let tablet =
             "{\"token\":\"\(String(repeating: "cd", count: 32))\",\"platform\":\"ios\",\"filters\":{\"dm\":true}}"
@@ -203,7 +203,7 @@ import TimeTestSupport
         #expect(bench.count(.notTarget) == 1)
     }
 
-    @Test func contactListThatNamesSomebodyAgainIsNoFollow() throws {
+    @Test func contactListThatAddsOthersIsNoFollow() throws {
         let owner = try bench.account()
         let first = try bench.event(.contactList, tags: [p(owner)], by: alice)
         let second = try bench.event(.contactList, tags: [p(owner), p(alice)], by: alice, at: Workbench.time + 1)
@@ -226,7 +226,7 @@ import TimeTestSupport
         #expect(notification.data.contains("\"referenced_event_kind\":1"))
     }
 
-    @Test func deregistrationEndsIt() throws {
+    @Test func deregistrationEndsPushes() throws {
         let owner = try bench.account()
         let farewell = try Event.signed(
             kind: .pushRegistration,
@@ -239,7 +239,7 @@ import TimeTestSupport
         #expect(bench.kept.isEmpty)
     }
 
-    @Test func otherPeoplesKind10062IsNoneOfOurs() throws {
+    @Test func foreignKind10062EventIsIgnored() throws {
         let owner = try bench.account()
         let foreign = try Event.signed(
             kind: .pushRegistration,

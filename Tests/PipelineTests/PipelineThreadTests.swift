@@ -43,7 +43,7 @@ import TimeTestSupport
         return try bench.event(.textNote, tags: [["p", owner.publicKey.hex]], by: try Workbench.keys())
     }
 
-    @Test func aFullOutboxDoesNotHoldUpTheEnd() async throws {
+    @Test func fullOutboxDoesNotDelayTheShutdown() async throws {
         let thread = PipelineThread(
             isFull: { true },
             pipeline: try Self.pipeline(bench.registry, intake, contextWait: .zero, now: bench.clock.now)
@@ -74,7 +74,7 @@ import TimeTestSupport
         #expect(answer.allResults.suffix(4).allSatisfy { $0 == .duplicate })
     }
 
-    @Test func whatWaitsGoesOnWhenTheIntakeCloses() async throws {
+    @Test func waitingEventContinuesWhenTheIntakeCloses() async throws {
         let note = try noteThatWaits()
         let fetcher = FakeFetcher()
         let thread = PipelineThread(
@@ -95,7 +95,7 @@ import TimeTestSupport
         #expect(fetcher.count == 1)
     }
 
-    @Test func theThreadWakesByItselfWhenSomethingHasWaitedLongEnough() async throws {
+    @Test func threadWakesWhenAWaitTimesOut() async throws {
         let note = try noteThatWaits()
         // Each reading of the clock takes a second.
         let clock = ManualClock(Workbench.start)
@@ -132,7 +132,7 @@ import TimeTestSupport
         await thread.join()
     }
 
-    @Test func anIdleThreadComesRoundAndOneThatEndedDoesNot() async throws {
+    @Test func onlyARunningThreadIsResponsive() async throws {
         let thread = PipelineThread(
             isFull: { false },
             pipeline: try Self.pipeline(bench.registry, intake, contextWait: .zero, now: bench.clock.now)
@@ -148,7 +148,7 @@ import TimeTestSupport
         #expect(refused.withLock { $0 })
     }
 
-    @Test func anAbandonedIntakeRefusesWhatWaits() throws {
+    @Test func abandonedIntakeRefusesWaitingSubmissions() throws {
         let answer = Answer()
         intake.submit(Submission(events: [[1]], source: .feed, completion: answer.take))
         #expect(intake.backlog == IntakeBacklog(events: 1, bytes: 1, limit: 100_000))

@@ -20,7 +20,7 @@ import TimeTestSupport
 
     private func p(_ keys: KeyPair) -> [String] { ["p", keys.publicKey.hex] }
 
-    @Test func fiveCopiesInOneBatchWakeOnce() throws {
+    @Test func fiveCopiesInOneBatchSendOnePush() throws {
         let owner = try bench.account()
         let wrap = try bench.wrap(to: owner)
         let answers = bench.arrive(Array(repeating: ([wrap], .relay(.live)), count: 5))
@@ -29,7 +29,7 @@ import TimeTestSupport
         #expect(bench.count(.duplicate) == 4)
     }
 
-    @Test func copiesInLaterBatchesAndAfterARestartWakeNobody() throws {
+    @Test func copiesInLaterBatchesAndAfterARestartSendNoPush() throws {
         let owner = try bench.account()
         let wrap = try bench.wrap(to: owner)
         for reading in [RelayReading.live, .stored, .live, .baseline] { bench.submit([wrap], from: .relay(reading)) }
@@ -48,7 +48,7 @@ import TimeTestSupport
         #expect(bench.count(.forged) == 0)
     }
 
-    @Test func aFullDiskLeavesAllCopiesUndoneUntilTheNextTime() throws {
+    @Test func fullDiskDefersAllCopies() throws {
         let owner = try bench.account()
         let wrap = try bench.wrap(to: owner)
         bench.diskIsFull = true
@@ -59,7 +59,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func whatIsWrongWithAnEventIsDealtWith() throws {
+    @Test func invalidEventGetsAFinalVerdict() throws {
         let owner = try bench.account()
         var forged = try bench.wrap(to: owner)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
@@ -68,7 +68,7 @@ import TimeTestSupport
         #expect(decisions.allSatisfy { $0.result != .accepted })
     }
 
-    @Test func anEventThatConcernsNobodyIsDroppedUnverified() throws {
+    @Test func unaddressedEventIsDroppedUnverified() throws {
         var forged = try bench.event(.textNote, tags: [p(alice)], by: alice)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
         for reading in [RelayReading.live, .stored, .baseline] {
@@ -77,7 +77,7 @@ import TimeTestSupport
         #expect(bench.count(.unaddressed) == 3)
     }
 
-    @Test func whatHappenedBeforeTheRegistrationWakesNobody() throws {
+    @Test func eventBeforeTheRegistrationSendsNoPush() throws {
         let owner = try bench.account()
         let old = try bench.event(.textNote, "old", tags: [p(owner)], by: alice, at: Workbench.time - 101)
         let new = try bench.event(.textNote, "new", tags: [p(owner)], by: alice, at: Workbench.time - 100)
@@ -86,7 +86,7 @@ import TimeTestSupport
         #expect(bench.count(.beforeRegistration) == 1)
     }
 
-    @Test func whatHappenedBeforeADeviceRegisteredAnewIsNews() throws {
+    @Test func eventBeforeADeviceRegistersAgainSendsAPush() throws {
         let owner = try bench.account()
         bench.submit([try bench.registration(of: owner, Workbench.content(), secondsAgo: 10)], from: .relay(.stored))
         let note = try bench.event(.textNote, "late", tags: [p(owner)], by: alice, at: Workbench.time - 50)
@@ -94,7 +94,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.body) == ["late"])
     }
 
-    @Test func whatIsNoNewsAtOneRelayIsAtAnotherInTheSameBatch() throws {
+    @Test func liveCopyInABatchWithABaselineCopySendsAPush() throws {
         let owner = try bench.account(mode: "wake")
         let note = try bench.event(.textNote, "hello", tags: [p(owner)], by: alice)
         let answers = bench.arrive([([note], .relay(.baseline)), ([note], .relay(.live)), ([note], .relay(.live))])
@@ -102,7 +102,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func aListOfTheBaselineIsDealtWithOnceItIsOnDisk() throws {
+    @Test func baselineListIsHandledOnceItIsOnDisk() throws {
         let owner = try bench.account()
         let list = try bench.event(.contactList, tags: [p(owner)], by: alice)
         try bench.lockRegistry(true)
@@ -126,7 +126,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [EventSource.socket(authenticated: []), .feed, .relay(.live)])
-    func whatComesLiveFromASlowClockIsNews(source: EventSource) throws {
+    func liveEventFromASlowClockSendsAPush(source: EventSource) throws {
         let owner = try bench.account()
         for (age, body) in [(601, "old"), (600, "slow"), (101, "less slow")] as [(Int64, String)] {
             let note = try bench.event(.textNote, body, tags: [p(owner)], by: alice, at: Workbench.time - age)
@@ -136,7 +136,7 @@ import TimeTestSupport
         #expect(bench.count(.beforeRegistration) == 1)
     }
 
-    @Test func anOldNoteThatIsBroadcastAgainIsNoNews() throws {
+    @Test func oldNoteBroadcastAgainSendsNoPush() throws {
         let owner = try bench.account()
         let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time - 101)
         bench.clock.advance(by: .minutes(10))
@@ -145,7 +145,7 @@ import TimeTestSupport
         #expect(bench.count(.beforeRegistration) == 1)
     }
 
-    @Test func everyDeviceHasItsOwnBeginning() throws {
+    @Test func everyDeviceHasItsOwnRegistrationTime() throws {
         let owner = try bench.account(mode: "wake")
         let tablet = try bench.registration(of: owner, Workbench.content(), device: "tablet", secondsAgo: 10)
         bench.submit([tablet], from: .relay(.stored))
@@ -154,14 +154,14 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.mode) == [.wake])
     }
 
-    @Test func whatIsDatedAheadIsNews() throws {
+    @Test func eventDatedAheadSendsAPush() throws {
         let owner = try bench.account()
         let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time + 900)
         #expect(bench.submit([note], from: .relay(.live)).map(\.result) == [.accepted])
         #expect(bench.kept.count == 1)
     }
 
-    @Test func expiredEventsWakeNobody() throws {
+    @Test func expiredEventsSendNoPush() throws {
         let owner = try bench.account()
         let tags = [p(owner), ["expiration", String(Workbench.time)]]
         bench.submit([try bench.event(.textNote, tags: tags, by: alice)], from: .relay(.live))
@@ -180,7 +180,7 @@ import TimeTestSupport
         #expect(bench.count(.own) == 1)
     }
 
-    @Test func theOldestContactListOfManyIsNoNewsWhateverTheOrder() throws {
+    @Test func oldestContactListOfSeveralSendsNoPushInAnyOrder() throws {
         let owner = try bench.account()
         try bench.registry.markFollowsRead([owner.publicKey])
         let older = try bench.event(.contactList, tags: [p(owner)], by: alice, at: Workbench.time - 10)
@@ -202,7 +202,7 @@ import TimeTestSupport
         #expect(bench.count(.baseline) == 1 && bench.count(.knownFollow) == 1)
     }
 
-    @Test func aNoteOfTheBaselineIsStillNewsElsewhere() throws {
+    @Test func baselineNoteStillSendsAPushFromAnotherRelay() throws {
         let owner = try bench.account()
         let note = try bench.event(.textNote, tags: [p(owner)], by: alice)
         #expect(bench.submit([note], from: .relay(.baseline)).map(\.result) == [.accepted])
@@ -211,7 +211,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func fetchedEventsTeachAndWakeNobody() throws {
+    @Test func fetchedEventsAreLearnedAndSendNoPush() throws {
         let owner = try bench.account()
         let profile = try bench.event(.profile, #"{"name":"alice"}"#, by: alice)
         let note = try bench.event(.textNote, "hello", tags: [p(owner)], by: alice)
@@ -222,7 +222,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.title) == ["💬 alice sent you a note"])
     }
 
-    @Test func forgedFetchedEventsTeachNothing() throws {
+    @Test func forgedFetchedEventsAreNotLearned() throws {
         let owner = try bench.account()
         var profile = try bench.event(.profile, #"{"name":"alice"}"#, by: alice)
         profile.content = #"{"name":"mallory"}"#

@@ -40,7 +40,7 @@ import Testing
         )
     }
 
-    @Test func replyToSomebodyElseInTheThreadIsAMention() throws {
+    @Test func replyToAnotherAuthorInTheThreadIsAMention() throws {
         let tags = [["e", Self.first, "", "root"], ["e", Self.second, "", "reply", Self.other.hex]]
         #expect(
             try concern(.textNote, tags)
@@ -101,7 +101,7 @@ import Testing
         #expect(try concern(Kind(kind), []).signal == signal)
     }
 
-    @Test func unknownKindHasNoSignalOfItsOwn() throws {
+    @Test func unknownKindHasNoDefaultSignal() throws {
         #expect(try concern(Kind(23194), []).signal == nil)
     }
 
@@ -113,7 +113,7 @@ import Testing
         try .classify(event(kind, tags), for: Self.account) { $0.hex == Self.first ? authors : nil }
     }
 
-    @Test func noteThatAnswersOneOfSeveralLeavesOpenWhom() throws {
+    @Test func replyToUnknownParentLeavesItsAuthorOpen() throws {
         let tags = [["e", Self.first], ["p", Self.other.hex]]
         let guess = try classify(.textNote, tags)
         #expect(guess.signal == .reply && guess.openQuestion == id(Self.first))
@@ -130,7 +130,7 @@ import Testing
         #expect(try classify(kind, [["e", Self.first]]).openQuestion == nil)
     }
 
-    @Test func reactionToAnEventOfSomebodyElseIsNotForTheAccount() throws {
+    @Test func reactionToAnotherAuthorsEventIsNotForTheAccount() throws {
         #expect(throws: RelevanceError.notTarget) {
             try classify(.reaction, [["e", Self.first]], writtenBy: [Self.other])
         }
@@ -145,7 +145,7 @@ import Testing
         )
     }
 
-    @Test func zapIsTheDoingOfItsSender() throws {
+    @Test func zapsAuthorIsItsSender() throws {
         let sender = try KeyPair(random: SecureRandom.bytes)
         let request = try Event.signed(
             kind: .zapRequest,
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func zapToOneselfConcernsNobody() throws {
+    @Test func zapToOneselfIsIrrelevant() throws {
         let owner = try KeyPair(random: SecureRandom.bytes)
         let request = try Event.signed(kind: .zapRequest, createdAt: 1, tags: [["p", owner.publicKey.hex]], by: owner)
         let tags = [

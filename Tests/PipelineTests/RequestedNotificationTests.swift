@@ -39,7 +39,7 @@ struct RequestedNotificationTests {
         )
     }
 
-    @Test func itWakesWhomItNamesAndOnce() throws {
+    @Test func requestedNotificationReachesItsRecipientsOnce() throws {
         let bench = try Workbench()
         let (alice, bob) = (try bench.account(mode: "alert"), try bench.account(mode: "nudge"))
         _ = try bench.account(mode: "alert")
@@ -65,7 +65,7 @@ struct RequestedNotificationTests {
         #expect(bench.kept.map(\.notification.title) == ["hallo", "hello", "hello"])
     }
 
-    @Test func nobodyElseCanSayIt() throws {
+    @Test func onlyTheAPICanRequestANotification() throws {
         let rules = "version: 1\nrules: [{ match: { kinds: [20063] }, signal: news, title: a }]"
         let bench = try Workbench(rules: RuleBook(yaml: rules, name: "test"))
         let alice = try bench.account(["news"])
@@ -79,7 +79,7 @@ struct RequestedNotificationTests {
     }
 
     /// Events that this process signed are not verified again; other events that claim to come from the API are.
-    @Test func onlyWhatThisProcessMadeNeedsNoCheck() throws {
+    @Test func onlyEventsOfThisProcessSkipVerification() throws {
         let bench = try Workbench()
         let alice = try bench.account(mode: "alert")
         var event = try Self.event(bench, for: [alice])
@@ -96,7 +96,7 @@ struct RequestedNotificationTests {
     }
 
     /// The sender learns that a second notification waits for the cooldown, and until when.
-    @Test func itsDevicesAreCounted() throws {
+    @Test func notifiedDevicesAreCounted() throws {
         let bench = try Workbench.paced()
         let people = [try bench.account(["zap"]), try bench.account(["dm"])]
         let first = try Self.order(#"{"title": "a"}"#)
@@ -129,7 +129,7 @@ struct RequestedNotificationTests {
         #expect(bench.kept.isEmpty && bench.observed.steps.last?.step == .unwanted)
     }
 
-    @Test func devicesThatAreNotMeantAreLeftAlone() throws {
+    @Test func otherDevicesGetNoPush() throws {
         let bench = try Workbench()
         let alice = try bench.account(mode: "alert")
         let none = try Self.order(#"{"title": "a"}"#, devices: [DeviceID(rawValue: 999)])

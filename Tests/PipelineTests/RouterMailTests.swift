@@ -32,7 +32,7 @@ import Testing
         #expect(bench.submit([event]).map(\.result) == [.accepted])
     }
 
-    @Test func nobodyNeedsASessionToLeave() throws {
+    @Test func deregistrationNeedsNoSession() throws {
         let owner = try Workbench.keys()
         signer.admit([owner])
         bench.submit([try bench.registration(of: owner, Workbench.content())])
@@ -47,7 +47,7 @@ import Testing
         #expect(bench.kept.isEmpty)
     }
 
-    @Test func aRequestCarriesARegistrationThatCountsAtOnce() throws {
+    @Test func registrationCarriedByARequestCountsImmediately() throws {
         let owner = try Workbench.keys()
         let registration = try bench.registration(of: owner, Workbench.content())
         signer.carry(registration)
@@ -75,7 +75,7 @@ import Testing
         #expect(signer.requests == [first.id])
     }
 
-    @Test func aRequestSaysWhereItCameIn() throws {
+    @Test func requestNamesItsSource() throws {
         bench.submit([try request("a")], from: .relay(.live))
         bench.submit([try request("b")], from: .feed)
         bench.submit([try request("c")])
@@ -97,7 +97,7 @@ import Testing
         #expect(signer.requests.isEmpty)
     }
 
-    @Test func requestsToOthersAreNoneOfOurs() throws {
+    @Test func requestsToOtherRoutersAreIgnored() throws {
         let owner = try Workbench.keys()
         let event = try bench.event(.remoteSigning, tags: [["p", owner.publicKey.hex]], by: try Workbench.keys())
         bench.submit([event], from: .relay(.live))
@@ -148,7 +148,7 @@ import Testing
         #expect(bench.count(.learned) == 1)
     }
 
-    @Test func listsOfStrangersAreNotVerified() throws {
+    @Test func strangersListsAreNotVerified() throws {
         let stranger = try Workbench.keys()
         var list = try bench.event(.relayList, tags: [["r", "wss://relay.example.com"]], by: stranger)
         list.signature.first = Bytes32(words: (1, 2, 3, 4))
@@ -158,7 +158,7 @@ import Testing
         #expect(bench.count(.forged) == 1)
     }
 
-    @Test func aStrangerOfWhomARegistrationSpeaksIsNoneAnyMore() throws {
+    @Test func strangerNamedByARegistrationIsKnown() throws {
         let (root, device) = (try Workbench.keys(), try Workbench.keys())
         signer.admit([device])
         let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: root)

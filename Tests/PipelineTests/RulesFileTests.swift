@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [30402, 65535] as [UInt16])
-    func anyKindWakesUnderAnySignal(_ kind: UInt16) throws {
+    func anyKindCanRaiseAnySignal(_ kind: UInt16) throws {
         let owner = try bench.account(["offer"])
         bench.submit([try offer(kind, "a bell", to: owner, [["t", "shop"]])])
         let notification = try #require(bench.kept.first?.notification)
@@ -39,13 +39,13 @@ import Testing
         #expect(notification.title.hasSuffix(" sells a bell"))
     }
 
-    @Test func devicesSwitchANewSignalOffLikeAnyOther() throws {
+    @Test func deviceCanDisableANewSignal() throws {
         let owner = try bench.account(["dm"])
         bench.submit([try offer(30402, "a bell", to: owner, [["t", "shop"]])])
         #expect(bench.kept.isEmpty && bench.count(.unwanted) == 1)
     }
 
-    @Test func conditionsOnTagsAndContentHoldForThemToo() throws {
+    @Test func conditionsOnTagsAndContentApplyToCustomKindsToo() throws {
         let owner = try bench.account(["offer"])
         bench.submit([
             try offer(30402, "a bell", to: owner, [["t", "art"]]),

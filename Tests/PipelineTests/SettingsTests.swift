@@ -18,7 +18,7 @@ import Testing
     private static let notes = "  - { match: { kinds: [1] }, signal: mention, title: a note }\n"
     private static let offers = "  - { match: { kinds: [30402] }, signal: offer, title: an offer }\n"
 
-    @Test func otherRulesHoldFromTheNextBatchOn() throws {
+    @Test func changedRulesApplyFromTheNextBatch() throws {
         let bench = try Workbench(rules: Self.settings(Self.notes).rules)
         let owner = try bench.account(["mention", "offer"])
         let tags = [["p", owner.publicKey.hex]]
@@ -36,7 +36,7 @@ import Testing
         #expect(bench.kept.map(\.notification.signal) == [.mention, Signal(rawValue: "offer")])
     }
 
-    @Test func whatWaitsForContextIsDecidedByThem() throws {
+    @Test func changedRulesDecideWaitingEvents() throws {
         let rules = "  - { match: { kinds: [1] }, signal: mention, title: \"{{author.name}} says\" }\n"
         let bench = try Workbench(
             rules: Self.settings(rules).rules,

@@ -66,14 +66,14 @@ import TimeTestSupport
     }
 
     @Test(arguments: [EventSource.socket(authenticated: []), .feed])
-    func severalThreadsComeToTheSame(_ source: EventSource) throws {
+    func severalThreadsGiveTheSameVerdicts(_ source: EventSource) throws {
         let alone = try decisions(threads: 1, from: source, inPortionsOf: .max / 2)
         #expect(try decisions(threads: 4, from: source, inPortionsOf: .max / 2) == alone)
         #expect(Set(alone.map { "\($0)" }).count > 3)
     }
 
     @Test(arguments: [7, 64])
-    func portionsThatAreLookedAtBeforeTheirTurnComeToTheSame(_ size: Int) throws {
+    func lookaheadGivesTheSameVerdicts(_ size: Int) throws {
         let alone = try decisions(threads: 1, from: .feed, inPortionsOf: .max / 2)
         #expect(try decisions(threads: 4, from: .feed, inPortionsOf: size) == alone)
     }
@@ -89,7 +89,7 @@ import TimeTestSupport
         #expect(several.isWorthwhile)
     }
 
-    @Test func everyVerdictStandsInItsPlace() throws {
+    @Test func verdictsKeepTheirOrder() throws {
         let bench = try Workbench()
         var scanner = EventScanner()
         var expected: [Verification] = []
@@ -108,7 +108,7 @@ import TimeTestSupport
         #expect(checks.finish(with: verifiers[0]) == expected)
     }
 
-    @Test func nothingToCheckIsFinishedAtOnce() {
+    @Test func emptyCheckFinishesImmediately() {
         let checks = SignatureChecks([])
         checks.begin(on: [EventVerifier()])
         #expect(checks.finish(with: EventVerifier()).isEmpty)

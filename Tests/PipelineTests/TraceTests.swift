@@ -34,7 +34,7 @@ import Testing
         #expect(unwanted.step.words(unwanted.reason) == "not sent: the device's filters switch mentions off")
     }
 
-    @Test func whatConcernsNobodyAndWhatComesAgainIsCountedAndNotTraced() throws {
+    @Test func unaddressedAndDuplicateEventsAreCountedAndNotTraced() throws {
         let bench = try Workbench()
         let owner = try bench.account()
         let event = try note(to: owner, bench)
@@ -46,7 +46,7 @@ import Testing
         #expect(bench.count(.duplicate) == 2 && bench.count(.unaddressed) == 1)
     }
 
-    @Test func whatIsTheSameForAnAccountNamesNoDevice() throws {
+    @Test func stepForAWholeAccountNamesNoDevice() throws {
         let bench = try Workbench()
         let owner = try bench.account()
         let event = try bench.event(.textNote, "to myself", tags: [["p", owner.publicKey.hex]], by: owner)
@@ -55,7 +55,7 @@ import Testing
         #expect(steps == [TraceStep(step: .own, event: event.id, account: owner.publicKey)])
     }
 
-    @Test func aRegistrationNamesItsDeviceAndARefusedOneSaysWhy() throws {
+    @Test func registrationTraceNamesItsDeviceOrRefusal() throws {
         let bench = try Workbench()
         let owner = try Workbench.keys()
         let good = try bench.registration(of: owner, Workbench.content())
@@ -67,7 +67,7 @@ import Testing
         #expect(refused.step == .registrationRefused && refused.reason.contains("token"))
     }
 
-    @Test func aForgedCopyIsTracedForNobody() throws {
+    @Test func forgedCopyIsTracedWithoutAnAccount() throws {
         let bench = try Workbench()
         let owner = try bench.account()
         let event = try note(to: owner, bench)
@@ -76,7 +76,7 @@ import Testing
         #expect(bench.trace(of: event.id) == [TraceStep(step: .forged, event: event.id)])
     }
 
-    @Test func whatTheDiskRefusedIsSaidAfterwards() throws {
+    @Test func eventRefusedByTheDiskIsTracedAfterwards() throws {
         let bench = try Workbench()
         let owner = try bench.account()
         let event = try note(to: owner, bench)
@@ -112,7 +112,7 @@ import Testing
         )
     }
 
-    @Test func valuesThatWereLeftOutAreTracedForTheDeviceAndCounted() throws {
+    @Test func omittedValuesAreTracedForTheDeviceAndCounted() throws {
         let bench = try benchOfScores()
         let owner = try bench.account()
         let tags = [["p", owner.publicKey.hex]]
@@ -135,7 +135,7 @@ import Testing
         #expect(bench.kept.count == 2)
     }
 
-    @Test func whatMayNotGoWithoutAValueIsNotSentAndSaysSo() throws {
+    @Test func eventWithoutARequiredValueIsNotSentAndTraced() throws {
         let bench = try benchOfScores()
         let owner = try bench.account()
         bench.submit([try bench.registration(of: owner, Workbench.content(mode: "nudge"), device: "old")], from: .feed)
@@ -159,13 +159,13 @@ import Testing
         )
     }
 
-    @Test(arguments: StepReason.allCases) func aKnownReasonIsToldInWords(_ reason: StepReason) {
+    @Test(arguments: StepReason.allCases) func knownReasonHasAText(_ reason: StepReason) {
         #expect(PipelineStep.registered.words(reason.rawValue) == "registration accepted: \(reason.words)")
         // Rules may be called like a reason.
         #expect(PipelineStep.dropped.words(reason.rawValue).contains("'\(reason.rawValue)'"))
     }
 
-    @Test(arguments: PipelineStep.allCases) func everyStepHasWords(_ step: PipelineStep) {
+    @Test(arguments: PipelineStep.allCases) func everyStepHasAText(_ step: PipelineStep) {
         for reason in ["", "reply"] {
             let words = step.words(reason)
             #expect(!words.isEmpty && !words.hasSuffix(": ") && !words.contains("''") || reason.isEmpty)

@@ -31,7 +31,7 @@ import TimeTestSupport
 
     private func ids(_ events: [WaitingEvent]) -> [UInt64] { events.map(\.event.id.bytes.words.3) }
 
-    @Test func whatWasFoundLetsGoWhoeverLacksNothingElse() {
+    @Test func foundContextReleasesEventsThatNeedOnlyThat() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice], events: [note]), at: 0)
         waiting.add(event(2), size: 1, for: ContextWants(profiles: [alice]), at: 0)
@@ -42,7 +42,7 @@ import TimeTestSupport
         #expect(waiting.takeReady(at: 10_000).isEmpty)
     }
 
-    @Test func whoWroteAnEventIsSoughtOnceItIsThere() {
+    @Test func authorIsFetchedOnceItsEventIsFound() {
         var waiting = waiting()
         let wants = ContextWants(events: [note], authorsOf: [note])
         waiting.add(event(1), size: 1, for: wants, at: 0)
@@ -60,7 +60,7 @@ import TimeTestSupport
         #expect(ids(waiting.takeReady(at: 4)) == [3])
     }
 
-    @Test func whatStandsAtAnAddressIsWaitedFor() {
+    @Test func eventWaitsForAnAddress() {
         var waiting = waiting()
         let address = EventAddress(kind: Kind(30023), pubkey: alice, identifier: "a")
         for number in [1, 2] as [UInt64] {
@@ -72,7 +72,7 @@ import TimeTestSupport
         #expect(ids(waiting.takeReady(at: 1)) == [1, 2])
     }
 
-    @Test func theyGoInTheOrderInWhichTheyCame() {
+    @Test func waitingEventsContinueInOrder() {
         var waiting = waiting()
         let authors = (1...8).map { PublicKey(Bytes32(words: ($0, 1, 1, 1))) }
         for (number, author) in authors.enumerated() {
@@ -82,7 +82,7 @@ import TimeTestSupport
         #expect(ids(waiting.takeReady(at: 1)) == Array(0..<8))
     }
 
-    @Test func nobodyWaitsLongerThanTheLimit() {
+    @Test func eventsWaitAtMostTheLimit() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 0)
         waiting.add(event(2), size: 1, for: ContextWants(profiles: [bob]), at: 100)
@@ -94,7 +94,7 @@ import TimeTestSupport
         #expect(waiting.deadline == nil)
     }
 
-    @Test func aClockThatWasPutBackLetsThemGo() {
+    @Test func clockThatIsSetBackReleasesWaitingEvents() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 1_000_000)
         #expect(waiting.timeout(at: 1_001_000) == .milliseconds(500))
@@ -103,7 +103,7 @@ import TimeTestSupport
         #expect(ids(waiting.takeReady(at: 10)) == [1])
     }
 
-    @Test func theSameIsAskedForOnceAtATime() {
+    @Test func identicalContextIsFetchedOnceAtATime() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 0)
         waiting.add(event(2), size: 1, for: ContextWants(profiles: [alice], events: [note]), at: 0)
@@ -115,7 +115,7 @@ import TimeTestSupport
         #expect(second?.wants == ContextWants(profiles: [bob]))
     }
 
-    @Test func whatNobodyHasIsWaitedForNoLonger() throws {
+    @Test func eventStopsWaitingForUnavailableContext() throws {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 0)
         let asked = waiting.nextFetch()
@@ -125,7 +125,7 @@ import TimeTestSupport
         #expect(waiting.ended(fetch.number).isEmpty)
     }
 
-    @Test func whatIsWantedAgainAfterAFetchEndedIsAskedForAgain() throws {
+    @Test func contextWantedAfterAFetchEndedIsFetchedAgain() throws {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 0)
         let asked = waiting.nextFetch()
@@ -135,7 +135,7 @@ import TimeTestSupport
         #expect(second?.wants == ContextWants(profiles: [alice]))
     }
 
-    @Test func roomIsBoundedInEventsAndBytes() {
+    @Test func waitingEventsAreLimitedByCountAndBytes() {
         var waiting = waiting(events: 2, bytes: 100)
         #expect(!waiting.hasCapacity(for: 101))
         waiting.add(event(1), size: 60, for: ContextWants(profiles: [alice]), at: 0)
@@ -146,11 +146,11 @@ import TimeTestSupport
         #expect(waiting.hasCapacity(for: 100))
     }
 
-    @Test func withoutAWaitNothingIsParked() {
+    @Test func zeroWaitHoldsNoEvents() {
         #expect(!WaitingEvents(limits: WaitingEvents.Limits(wait: .zero, events: 10)).hasCapacity(for: 1))
     }
 
-    @Test func furtherCopiesShareTheEnd() {
+    @Test func copiesShareTheResult() {
         var waiting = waiting()
         let place = AnswerPlace(submission: 7, position: 3)
         let early = waiting.join(event(1).event.id, at: place)
@@ -161,7 +161,7 @@ import TimeTestSupport
         #expect(ready.first?.places == [AnswerPlace(submission: 1, position: 0), place])
     }
 
-    @Test func anEventThatWaitsAnewHasItsWholeTime() {
+    @Test func eventThatWaitsAgainGetsItsWholeTime() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 0)
         waiting.found(.profile(alice))
@@ -171,7 +171,7 @@ import TimeTestSupport
         #expect(ids(waiting.takeReady(at: 2500)) == [1])
     }
 
-    @Test func atTheEndAllGoInTheirOrder() {
+    @Test func allWaitingEventsContinueInOrderAtTheEnd() {
         var waiting = waiting()
         for number in 1...3 {
             waiting.add(

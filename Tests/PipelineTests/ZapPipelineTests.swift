@@ -24,7 +24,7 @@ import Testing
         return try bench.event(.zapReceipt, tags: [recipient, ["bolt11", "lnbc210n1pqqq"], description], by: wallet)
     }
 
-    @Test func zapSaysWhoSentHowMuch() throws {
+    @Test func zapShowsSenderAndAmount() throws {
         let owner = try bench.account(["zap"])
         bench.submit([
             try bench.event(.profile, #"{"name":"alice"}"#, by: sender),
@@ -37,7 +37,7 @@ import Testing
         #expect(notification.data.contains("\"author_pubkey\":\"\(sender.publicKey.hex)\""))
     }
 
-    @Test func aZapIsToldOnceHoweverManyReceiptsAreMadeOfItsRequest() throws {
+    @Test func zapWithSeveralReceiptsSendsOnePush() throws {
         let owner = try bench.account(["zap"], mode: "wake")
         let first = try receipt(for: owner, from: sender)
         let request = try #require(first.value(of: "description"))
@@ -66,13 +66,13 @@ import Testing
         #expect(bench.count(.unwanted) == 1)
     }
 
-    @Test func wakeUpForAZapShowsNothing() throws {
+    @Test func wakeUpForAZapHidesItsContent() throws {
         let owner = try bench.account(["zap"], mode: "wake")
         bench.submit([try receipt(for: owner, from: sender)])
         #expect(bench.kept.map(\.notification) == [.wake(.zap, urgency: .normal)])
     }
 
-    @Test func zapThatCannotBeBelievedWakesNobody() throws {
+    @Test func invalidZapSendsNoPush() throws {
         let owner = try bench.account(["zap"])
         let decisions = bench.submit([
             try bench.event(.zapReceipt, tags: [["p", owner.publicKey.hex], ["bolt11", "lnbc210n1pqqq"]], by: wallet)
@@ -92,14 +92,14 @@ import Testing
         #expect(bench.count(.own) == 1)
     }
 
-    @Test func zapFromADeviceOfSomebodyElseIsNews() throws {
+    @Test func zapFromAnotherAccountsDeviceSendsAPush() throws {
         let (owner, other) = (try bench.account(["zap"]), try bench.account(["zap"]))
         bench.submit([try bench.event(.deviceList, tags: [["device", sender.publicKey.hex]], by: other)])
         bench.submit([try receipt(for: owner, from: sender)])
         #expect(bench.kept.count == 1)
     }
 
-    @Test func zapToOneselfWakesNobody() throws {
+    @Test func zapToOneselfSendsNoPush() throws {
         let owner = try bench.account(["zap"])
         bench.submit([try receipt(for: owner, from: owner)])
         #expect(bench.kept.isEmpty)

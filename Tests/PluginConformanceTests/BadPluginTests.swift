@@ -78,7 +78,7 @@ struct BadPluginTests {
         Mistake("framing", .receive, "do not frame the message"),
         Mistake("informal", .receive, "a status from 200 to 599"),
     ])
-    func oneMistakeFailsOneCheck(_ mistake: Mistake) async throws {
+    func oneErrorFailsOneCheck(_ mistake: Mistake) async throws {
         let workshop = try Workshop()
         let timeout: Duration = Self.lost.contains(mistake.behaviour) ? .milliseconds(1500) : .seconds(20)
         let plan = try workshop.plan(Workshop.misbehaving, doing: mistake.behaviour, timeout: timeout)
@@ -98,7 +98,7 @@ struct BadPluginTests {
         Mistake("greedy", .needs, "more than the filter's flags say"),
         Mistake("exact-size", .newerHost, "compare struct_size"),
     ])
-    func oneMistakeOfAFilterFailsOneCheck(_ mistake: Mistake) async throws {
+    func oneErrorOfAFilterFailsOneCheck(_ mistake: Mistake) async throws {
         let workshop = try Workshop()
         let plan = try workshop.plan(Workshop.filter, doing: mistake.behaviour)
         expect(mistake.check, mistake.advice, await PluginConformance.check(plan))
@@ -162,7 +162,7 @@ struct BadPluginTests {
         (#""sample":{"token":"x","fields":{"b":"c"}}"#, "/sample/fields/b: there is no such field"),
         (#""target":{"kind":"subscription"}"#, "/sample/fields: a subscription has the keys p256dh and auth"),
     ])
-    func mistakeOfADescriptionIsNamed(member: String, words: String) async throws {
+    func errorInADescriptionIsNamed(member: String, words: String) async throws {
         let workshop = try Workshop()
         var members = [#""version":1,"name":"Fixture""#, member]
         if !member.contains("\"target\"") { members.append(#""target":{"kind":"token"}"#) }
@@ -188,14 +188,14 @@ struct BadPluginTests {
         Mistake("pointless", .checkBlock, "begins with a JSON pointer"),
         Mistake("silent", .errorText, "write to the carillon_error"),
     ])
-    func mistakeInACheckOfBlocksIsNamed(_ mistake: Mistake) async throws {
+    func errorInABlockCheckIsNamed(_ mistake: Mistake) async throws {
         let workshop = try Workshop()
         let plan = try workshop.plan(Workshop.misbehaving, doing: "nothing", ["-DCHECK=\(mistake.behaviour)"])
         expect(mistake.check, mistake.advice, await PluginConformance.check(plan))
     }
 
     /// Its URLs have an unusual form, so that only its own sample shows its behavior.
-    @Test func unguardedRequestToItsOwnSampleIsNoticed() async throws {
+    @Test func unguardedRequestToItsOwnSampleIsDetected() async throws {
         let workshop = try Workshop()
         let path = try workshop.compile(
             Workshop.misbehaving,
@@ -205,13 +205,13 @@ struct BadPluginTests {
         expect(.userURLs, "a URL of the registration", await PluginConformance.check(path: path))
     }
 
-    @Test func descriptorThatChangesIsNoDescriptor() async throws {
+    @Test func changingDescriptorIsRefused() async throws {
         let workshop = try Workshop()
         let plan = try workshop.plan(Workshop.misbehaving, doing: "nothing", ["-DCHANGING"])
         expect(.descriptor, "", await PluginConformance.check(plan))
     }
 
-    @Test func whatTheRouterRefusesFailsToLoad() async throws {
+    @Test func unloadablePluginFailsTheLoadCheck() async throws {
         let report = await PluginConformance.check(path: "/nowhere/x.so")
         #expect(report.results.map(\.check) == [.load])
         #expect(report.failures.first?.text == "cannot be read: No such file or directory")

@@ -6,7 +6,7 @@ import Testing
 /// A crash of the process names the check during which the plugin crashed.
 @Suite(.timeLimit(.minutes(2)))
 struct CrashTests {
-    @Test func crashIsReportedWhereItHappened() async throws {
+    @Test func crashIsReportedWithItsCheck() async throws {
         let workshop = try Workshop()
         let plan = try plan(workshop, doing: "crash")
         let result = await #expect(processExitsWith: .signal(SIGABRT), observing: [\.standardOutputContent]) {
@@ -43,7 +43,7 @@ struct CrashTests {
     }
 
     /// In its second process a plugin does not get the questions of the first again.
-    @Test func whatWasCheckedIsNotReportedAgain() async throws {
+    @Test func checkFromTheFirstProcessIsNotRepeated() async throws {
         let workshop = try Workshop()
         var plan = try plan(workshop, doing: "twice")
         let first = await PluginConformance.check(plan)
@@ -56,7 +56,7 @@ struct CrashTests {
     }
 
     @Test(.disabled(if: isUnderAddressSanitizer, "it ends the process itself, before the guard page can"))
-    func readingBeyondWhatWasLentCrashes() async throws {
+    func readingBeyondALoanCrashes() async throws {
         let workshop = try Workshop()
         let plan = try plan(workshop, doing: "overread")
         let result = await #expect(processExitsWith: .signal(SIGSEGV), observing: [\.standardOutputContent]) {

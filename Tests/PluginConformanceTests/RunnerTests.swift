@@ -15,13 +15,13 @@ struct RunnerTests {
             .run(ConformancePlan(path: "/x.so"))
     }
 
-    @Test func everythingToldMakesAReport() async throws {
+    @Test func messagesFormAReport() async throws {
         let report = try await run("cat >/dev/null; echo noise; echo '\(finished)'; echo '{\"ended\":{}}'")
         #expect(report == ConformanceReport(path: "/x.so", results: [CheckResult(.load, .passed)]))
         #expect(report.isPassed)
     }
 
-    @Test func crashIsTheRunningChecksFailure() async throws {
+    @Test func crashFailsTheRunningCheck() async throws {
         let report = try await run("echo '\(finished)'; echo '\(started)'; kill -SEGV $$")
         #expect(report.ending == .crashed(signal: 11))
         #expect(report.results.map(\.check) == [.load, .threads])
@@ -35,7 +35,7 @@ struct RunnerTests {
         #expect(report.failures.map(\.check) == [.threads])
     }
 
-    @Test func whatIsLeftRunsInANewProcess() async throws {
+    @Test func remainingChecksRunInANewProcess() async throws {
         let report = try await run(
             """
             case $(cat) in
@@ -65,13 +65,13 @@ struct RunnerTests {
         #expect(report.failures.map(\.check) == [.load, .threads])
     }
 
-    @Test func silenceEndsTheProcess() async throws {
+    @Test func silentProcessIsEnded() async throws {
         let report = try await run("echo '\(started)'; exec sleep 600", silence: .seconds(1))
         #expect(report.ending == .hung(.seconds(1)))
         #expect(report.failures.map(\.check) == [.threads])
     }
 
-    @Test func whatHappensAfterTheEndDoesNotMatter() async throws {
+    @Test func eventsAfterTheEndAreIgnored() async throws {
         let report = try await run("echo '\(finished)'; echo '{\"ended\":{}}'; exec sleep 600")
         #expect(report.isPassed)
     }
@@ -86,7 +86,7 @@ struct RunnerTests {
         await #expect(throws: (any Error).self) { try await runner.run(ConformancePlan(path: "/x.so")) }
     }
 
-    @Test func halfALineIsNotALine() {
+    @Test func incompleteLineIsIgnored() {
         var transcript = ConformanceTranscript()
         transcript.read(started.utf8)
         transcript.read(finished.utf8.prefix(40))

@@ -146,7 +146,7 @@ struct BadPluginTests {
         }
     }
 
-    @Test func atTheirEntry() async throws {
+    @Test func pluginsThatCrashAtTheirEntryAreRefused() async throws {
         let ward = try Ward(Breakdown.all, "-DAT_ENTRY")
         #expect(ward.host.catalog.plugins.map(\.id) == ["org.example.behaviour"])
         for breakdown in Breakdown.all {
@@ -167,7 +167,7 @@ struct BadPluginTests {
         await ward.expectHealth()
     }
 
-    @Test(arguments: Place.allCases) func atEachPlace(_ place: Place) async throws {
+    @Test(arguments: Place.allCases) func pluginMisbehavingAnywhereIsContained(_ place: Place) async throws {
         let ward = try Ward()
         #expect(ward.host.catalog.refusals == [])
         await withTaskGroup { group in
@@ -222,7 +222,7 @@ struct BadPluginTests {
 struct RudePluginTests {
     enum Rudeness: String, Sendable, CaseIterable { case twice, huge, late }
 
-    @Test(arguments: Rudeness.allCases) func atEachPlace(_ rudeness: Rudeness) async throws {
+    @Test(arguments: Rudeness.allCases) func pluginMisbehavingAnywhereIsContained(_ rudeness: Rudeness) async throws {
         let workshop = try Workshop()
         try workshop.compile("rude.c", to: "rude.so")
         let log = LogBook()

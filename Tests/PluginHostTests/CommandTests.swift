@@ -26,18 +26,18 @@ struct CommandTests {
         (["lines"], "one\n\ttwo\u{FFFD}[31m\u{FFFD}"), (["thread"], "from a thread"), (["twice"], "first"),
         (["refuse-and-answer"], "answered"), (["stray"], ""),
     ])
-    func theFirstAnswerIsTheAnswer(_ words: [String], _ answer: String) async throws {
+    func onlyTheFirstResponseCounts(_ words: [String], _ answer: String) async throws {
         #expect(try await bench.instance.command(words) == answer)
     }
 
-    @Test func whatIsNotDoneSaysWhy() async {
+    @Test func failedCommandNamesItsReason() async {
         #expect(await mistake("fail") == "no such channel")
         #expect(await mistake("nonsense").hasSuffix("unknown command (\"help\" lists all commands)"))
         #expect(await mistake().hasSuffix("invalid arguments (\"help\" lists all commands)"))
         #expect(await mistake("busy").hasSuffix("the plugin is busy, try again later"))
     }
 
-    @Test func anAnswerThatNeverComesCostsNothingButTheWait() async throws {
+    @Test func unansweredCommandTimesOut() async throws {
         let instance = bench.instance
         let waiting = Task { () -> String in
             do throws(PluginError) {
@@ -58,7 +58,7 @@ struct CommandTests {
         #expect(await bench.host.retire(instance, within: .minutes(1)))
     }
 
-    @Test func aCommandUnderWayHoldsTheInstanceUntilItsDeadline() async throws {
+    @Test func activeCommandKeepsTheInstanceUntilItsDeadline() async throws {
         let instance = bench.instance
         let waiting = Task { () -> String in
             do throws(PluginError) {
@@ -77,7 +77,7 @@ struct CommandTests {
         #expect(await draining.value)
     }
 
-    @Test func aPluginOfAnOlderVersionTakesNone() async throws {
+    @Test func olderPluginHasNoCommands() async throws {
         let older = try Bench("behaviour.c", "-DOLDER", configuration: #"{"do":"inline"}"#)
         #expect(
             try await older.instance.command(["help"]) == "the plugin of \(older.instance.platform) has no commands"

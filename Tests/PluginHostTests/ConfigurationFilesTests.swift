@@ -35,13 +35,13 @@ struct ConfigurationFilesTests {
         }
     }
 
-    @Test func areAddedByTheirPaths() throws {
+    @Test func filesAreAddedByPath() throws {
         let key = try write("key", "secret \"1\"\n")
         let added = try files.adding(to: #"{"n":1.50,"key_file":"\#(key)"}"#)
         #expect(added == #"{"n":1.50,"key_file":"\#(key)","$files":{"\#(key)":"secret \"1\"\n"}}"#)
     }
 
-    @Test func areReadFromListsAndUnderOtherSpellings() throws {
+    @Test func filesAreReadFromListsAndOtherSpellings() throws {
         let (one, two) = (try write("one", "1"), try write("two", "2"))
         #expect(
             try files.adding(to: #"{"old_key_files":["\#(one)","\#(two)","\#(one)"]}"#).hasSuffix(
@@ -51,7 +51,7 @@ struct ConfigurationFilesTests {
         #expect(try files.adding(to: #"{"account":"\#(one)"}"#).hasSuffix(#","$files":{"\#(one)":"1"}}"#))
     }
 
-    @Test func areInBase64WhereTheyAreNoText() throws {
+    @Test func binaryFilesAreBase64Encoded() throws {
         let path = try workshop.write([0x30, 0x82, 0xFF, 0x00], to: "push.p12")
         #expect(
             try files.adding(to: #"{"key_file":"\#(path)"}"#).hasSuffix(
@@ -65,11 +65,11 @@ struct ConfigurationFilesTests {
         "{}", "[]", "no JSON", #"{"key_file":null}"#, #"{"key_file":1,"old_key_files":"x"}"#,
         #"{"old_key_files":[1]}"#, #"{"ca_file":"/nowhere"}"#, #"{"deeper":{"key_file":"/nowhere"}}"#,
     ])
-    func configurationsThatNameNoneStayAsTheyAre(_ configuration: String) throws {
+    func configurationWithoutFilesIsUnchanged(_ configuration: String) throws {
         #expect(try files.adding(to: configuration) == configuration)
     }
 
-    @Test func ofPluginsThatMarkNoneAreNotRead() throws {
+    @Test func unmarkedFilesAreNotRead() throws {
         let unmarked = Self.document.replacing(#","file":true"#, with: "")
         for description in [nil, try PlatformDescription(parsing: unmarked)] {
             let configuration = #"{"key_file":"/nowhere"}"#
@@ -77,7 +77,7 @@ struct ConfigurationFilesTests {
         }
     }
 
-    @Test func mistakesNameKeyAndPathAndNoContent() throws {
+    @Test func errorsNameKeyAndPathButNoContent() throws {
         #expect(
             mistake(#"{"key_file":"/nowhere/key"}"#)
                 == "key_file: expected a file that can be read, /nowhere/key: No such file or directory"
@@ -96,7 +96,7 @@ struct ConfigurationFilesTests {
         #expect(mistake(#"{"$files":{}}"#) == "$files: remove this key: only the router sets it")
     }
 
-    @Test func togetherHoldNoMoreThanAPluginIsHanded() throws {
+    @Test func fileContentsTogetherAreLimited() throws {
         let names = try (0..<33).map { number in
             #""\#(try write("file\(number)", String(repeating: "s", count: 65_536)))""#
         }
@@ -106,13 +106,13 @@ struct ConfigurationFilesTests {
 
     // MARK: With a plugin
 
-    @Test func pluginInCGetsThem() throws {
+    @Test func pluginInCGetsItsFiles() throws {
         let key = try write("key", "sesame")
         let bench = try Bench("files.c", configuration: #"{"key_file":"\#(key)"}"#)
         #expect(bench.log.said == [#"{"\#(key)":"sesame"}"#])
     }
 
-    @Test func missingOnesRefuseTheConfiguration() throws {
+    @Test func missingFileRefusesTheConfiguration() throws {
         try workshop.compile("files.c", to: "plugin.so")
         let log = LogBook()
         let host = workshop.load(log: log)

@@ -25,7 +25,7 @@ struct ConnectionTests {
         return await bench.outcome(of: notification).reason
     }
 
-    @Test func aWordStandsForTheSameConnectionsEveryTime() async throws {
+    @Test func connectionLabelSelectsTheSameConnections() async throws {
         let bench = try bench(doing: "request-on")
         for word in ["one", "two", "one", "", "two"] { await request(on: word, bench) }
         let scopes = http.scopes
@@ -42,7 +42,7 @@ struct ConnectionTests {
         #expect(http.scopes == [nil])
     }
 
-    @Test func twoInstancesNeverMeanTheSameByAWord() async throws {
+    @Test func connectionLabelsArePerInstance() async throws {
         let one = try bench(doing: "request-on")
         let other = try bench(doing: "request-on")
         await request(on: "word", one)
@@ -50,7 +50,7 @@ struct ConnectionTests {
         #expect(http.scopes[0] != http.scopes[1])
     }
 
-    @Test func theWordNotUsedForLongestGivesWay() async throws {
+    @Test func leastRecentlyUsedLabelIsEvicted() async throws {
         let bench = try bench(doing: "request-on")
         for number in 0..<64 { await request(on: "\(number)", bench) }
         await request(on: "0", bench)
@@ -62,14 +62,14 @@ struct ConnectionTests {
         #expect(http.scopes.last != http.scopes[1])
     }
 
-    @Test func whatIsLeftIsRetiredWithTheInstance() async throws {
+    @Test func remainingConnectionsAreRetiredWithTheInstance() async throws {
         let bench = try bench(doing: "request-on")
         for word in ["one", "two"] { await request(on: word, bench) }
         #expect(await bench.host.retire(bench.instance, within: .minutes(1)))
         #expect(Set(http.retired.map(\.word)) == ["one", "two"])
     }
 
-    @Test func aCertificateBelongsToNewConnectionsOfItsWord() async throws {
+    @Test func certificateAppliesToNewConnectionsOfItsLabel() async throws {
         let bench = try bench(doing: "present")
         let pair = try KeyPair(in: bench.workshop)
         #expect(await present(pair.certificate, pair.key, on: "word", bench) == "presented")
@@ -89,7 +89,7 @@ struct ConnectionTests {
         ("its own", "its own", "", "connection: expected a word of 1 to 128 printable bytes"),
         ("its own", "its own", "two\nlines", "connection: expected a word of 1 to 128 printable bytes"),
     ])
-    func aCertificateThatIsNoneIsRefusedInWords(
+    func invalidCertificateIsRefusedWithAReason(
         certificate: String,
         key: String,
         word: String,
@@ -107,7 +107,7 @@ struct ConnectionTests {
         #expect(http.retired.isEmpty)
     }
 
-    @Test func wordsWithCertificatesAreBoundedAndNeverGiveWay() throws {
+    @Test func labelsWithCertificatesAreLimitedAndNeverEvicted() throws {
         var words = ConnectionWords()
         let workshop = try Workshop()
         let pair = try KeyPair(in: workshop)

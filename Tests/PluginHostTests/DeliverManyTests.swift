@@ -54,7 +54,7 @@ struct DeliverManyTests {
         #expect(await bench.host.retire(bench.instance, within: .minutes(1)))
     }
 
-    @Test func thePluginGetsNoMoreThanItTakesAndNotOneAlone() async throws {
+    @Test func pluginGetsBatchesUpToItsLimitAndSingles() async throws {
         let bench = try bench("")
         #expect(await reasons(bench, [.greeting]) == ["alone"])
         let seven = await reasons(bench, [Notification](repeating: .greeting, count: 7))
@@ -62,39 +62,39 @@ struct DeliverManyTests {
         #expect(await reasons(bench, []) == [])
     }
 
-    @Test func withTheFlagOnlyWhatGoesToOneTokenIsTogether() async throws {
+    @Test func flagBatchesOnlyDeliveriesToOneToken() async throws {
         let bench = try bench("", "-DFLAGS=4")
         let greetings = [Notification](repeating: .greeting, count: 5)
         let reasons = await reasons(bench, greetings, tokens: ["a", "b", "a", "c", "b"])
         #expect(reasons == ["together-2", "together-2", "together-2", "alone", "together-2"])
     }
 
-    @Test func whatThePluginDoesNotTakeTogetherGoesAlone() async throws {
+    @Test func batchRefusedByThePluginIsSentOneByOne() async throws {
         let bench = try bench("unsupported")
         #expect(await reasons(bench, [.greeting, .greeting]) == ["alone", "alone"])
         #expect(bench.instance.statistics == TransportStatistics())
     }
 
-    @Test func aRefusalIsOneForAll() async throws {
+    @Test func refusalAppliesToTheWholeBatch() async throws {
         let bench = try bench("busy")
         #expect(await reasons(bench, [.greeting, .greeting]) == ["busy", "busy"])
         #expect(await bench.host.retire(bench.instance, within: .minutes(1)))
     }
 
-    @Test func whatThePluginMayNotSeeIsRefusedByItself() async throws {
+    @Test func notificationThePluginMustNotSeeIsRefusedAlone() async throws {
         let bench = try bench("")
         let reasons = await reasons(bench, [.greeting, Self.sealedForNobody, .greeting])
         #expect(reasons == ["together-2", "unsupported", "together-2"])
     }
 
-    @Test func aTransportWithoutTakesThemOneByOne() async throws {
+    @Test func transportWithoutBatchesGetsSingleDeliveries() async throws {
         let bench = try Bench(doing: "inline")
         #expect(await reasons(bench, [.greeting, .greeting]) == ["inline", "inline"])
     }
 
     /// Each is tried separately; the one that crashes the process is abandoned, and the others are sent.
     @Test(arguments: ["", "unsupported"])
-    func aCrashLosesNothing(_ behaviour: String) async throws {
+    func crashLosesNoDelivery(_ behaviour: String) async throws {
         let bench = try bench(behaviour)
         let deadly = Notification(mode: .alert, signal: .dm, body: "crash")
         let notifications: [Notification] = [.greeting, .greeting, deadly, .greeting, .greeting]
@@ -106,7 +106,7 @@ struct DeliverManyTests {
     }
 
     /// A batch request in progress delays all its deliveries until it has ended.
-    @Test func aRequestOfABatchIsNotRepeatedBesideItself() async throws {
+    @Test func activeBatchRequestIsNotDuplicated() async throws {
         let http = HeldHTTP()
         let bench = try bench("request", http: http)
         let reasons = Task { await self.reasons(bench, [.greeting, .greeting]) }

@@ -18,7 +18,7 @@ struct DeliveryTests {
     }
 
     /// A device may have moved here from a transport that encrypts its own messages.
-    @Test func whatIsLeftToTheTransportToSealIsShownToNoOther() async throws {
+    @Test func notificationLeftToATransportToSealIsHiddenFromOthers() async throws {
         let bench = try Bench(doing: "inline")
         var notification = Notification(mode: .sealed, signal: .dm, body: "secret")
         #expect(await bench.outcome(of: notification) == Outcome(.rejected, reason: "unsupported"))
@@ -36,13 +36,13 @@ struct DeliveryTests {
         #expect(bench.log.lines.count { $0.level == .warning } == 3)
     }
 
-    @Test func ticketsThatAreNotItsOwnAreCountedAndIgnored() throws {
+    @Test func foreignTicketsAreCountedAndIgnored() throws {
         let bench = try Bench(doing: "unknown")
         #expect(bench.deliver().reasons == ["own"])
         #expect(bench.instance.statistics.unknownTickets == 3)
     }
 
-    @Test func deadlineEndsWhatThePluginNeverDoes() async throws {
+    @Test func deadlineEndsAnUncompletedDelivery() async throws {
         let bench = try Bench(doing: "never")
         let outcomes = bench.deliver(endsLater: true)
         bench.clock.advance(by: .milliseconds(59_999))
@@ -57,7 +57,7 @@ struct DeliveryTests {
         #expect(bench.instance.statistics.deadlinesMissed == 1)
     }
 
-    @Test func completionAfterTheDeadlineIsLateAndNoMistake() throws {
+    @Test func completionAfterTheDeadlineIsLateButNotAViolation() throws {
         let bench = try Bench(doing: "late")
         let first = bench.deliver(endsLater: true)
         bench.clock.advance(by: .minutes(1))
@@ -98,7 +98,7 @@ struct DeliveryTests {
         // Not where a compiler would put it.
         ("crooked-outcome", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
     ])
-    func oddOutcomeIsTamed(behaviour: String, expected: Outcome) throws {
+    func unusualOutcomeIsSanitized(behaviour: String, expected: Outcome) throws {
         let bench = try Bench(doing: behaviour)
         #expect(bench.deliver().all == [expected])
         #expect(bench.instance.statistics == TransportStatistics())

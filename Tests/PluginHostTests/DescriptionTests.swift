@@ -24,7 +24,7 @@ struct DescriptionTests {
         return try #require(host.catalog.refusals.first).reason.description
     }
 
-    @Test func isReadWhileLoading() throws {
+    @Test func descriptionIsReadWhileLoading() throws {
         let host = try host(#"-DDESCRIBE="\#(Self.document)""#)
         #expect(host.catalog.refusals.isEmpty)
         #expect(host.platformCatalog.platforms == ["fixture"])
@@ -33,7 +33,7 @@ struct DescriptionTests {
         #expect(host.catalog.plugins.first?.descriptions["fixture"]?.block == "fix")
     }
 
-    @Test func isOptional() throws {
+    @Test func descriptionIsOptional() throws {
         for flag in ["-DDESCRIBE_NOTHING", "-DUNDESCRIBED"] {
             let host = try host(flag)
             #expect(host.platforms == ["fixture"])
@@ -44,24 +44,24 @@ struct DescriptionTests {
 
     /// The memory after the struct of an older minor version does not belong to the plugin.
     @Test(arguments: ["cancel", "command", "describe"])
-    func isNotLookedForInAnOlderPlugin(end: String) throws {
+    func olderPluginHasNoDescription(end: String) throws {
         let host = try host("-DDESCRIBE_GARBAGE", "-DTRANSPORT_SIZE=offsetof(carillon_transport, \(end))")
         #expect(host.platforms == ["fixture"])
         #expect(host.platformCatalog.platforms.isEmpty)
         #expect(host.blockChecks.isEmpty)
     }
 
-    @Test func mayStandInANewerPlugin() throws {
+    @Test func newerPluginMayHaveIt() throws {
         let host = try host("-DNEWER", #"-DDESCRIBE="\#(Self.document)""#)
         #expect(host.platformCatalog["fixture"]?.name == "Fixture")
     }
 
-    @Test func mayHoldMembersOfTheFuture() throws {
+    @Test func unknownDescriptionMembersAreAllowed() throws {
         let document = Self.document.dropLast() + #",\"smell\":{\"kind\":[1,null]}}"#
         #expect(try host(#"-DDESCRIBE="\#(document)""#).platformCatalog["fixture"]?.name == "Fixture")
     }
 
-    @Test func isIgnoredInANewerVersion() throws {
+    @Test func newerDescriptionVersionIsIgnored() throws {
         let host = try host(#"-DDESCRIBE="{\"version\":2,\"name\":[],\"target\":\"anywhere\"}""#)
         #expect(host.platforms == ["fixture"])
         #expect(host.platformCatalog.platforms.isEmpty)
@@ -74,7 +74,7 @@ struct DescriptionTests {
         (#"-DDESCRIBE="\xff\xfe""#, "UTF-8"), ("-DDESCRIBE_JUNK", "at most 262144 bytes"),
         ("-DDESCRIBE_NULL", "UTF-8"), ("-DDESCRIBE_ENDLESS", "at most 262144 bytes"),
     ])
-    func refusesThePluginWhenItIsMalformed(flag: String, words: String) throws {
+    func malformedDescriptionRefusesThePlugin(flag: String, words: String) throws {
         let reason = try reason(flag)
         #expect(reason.contains("its description of the platform fixture is invalid: "), "\(reason)")
         #expect(reason.contains(words), "\(reason)")
@@ -105,7 +105,7 @@ struct DescriptionTests {
         #expect(check(#"{"tone":"bad"}"#) == "/tone: expected a better one\u{FFFD}")
     }
 
-    @Test func refusalWithoutWordsIsStillOne() throws {
+    @Test func refusalWithoutAMessageIsStillARefusal() throws {
         let host = try host(#"-DCHECK_REFUSES="bad""#, #"-DCHECK_SAYS="""#)
         #expect(host.blockChecks["fixture"]?("bad") == "no error message (status 1)")
         #expect(host.platformCatalog.platforms.isEmpty)

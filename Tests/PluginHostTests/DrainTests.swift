@@ -10,7 +10,7 @@ import TimeTestSupport
 /// The end of an instance: it is not destroyed while a call is still inside.
 @Suite(.timeLimit(.minutes(1)))
 struct DrainTests {
-    @Test func idleInstanceIsDestroyedAtOnce() async throws {
+    @Test func idleInstanceIsDestroyedImmediately() async throws {
         let bench = try Bench(doing: "inline")
         _ = bench.deliver()
         #expect(await bench.instance.drain(deadline: 0))
@@ -49,7 +49,7 @@ struct DrainTests {
         #expect(bench.log.said.last == "destroyed")
     }
 
-    @Test func stuckInstanceIsLeftAlone() async throws {
+    @Test func stuckInstanceIsAbandoned() async throws {
         let bench = try Bench(doing: "never")
         let outcomes = bench.deliver(endsLater: true)
         let deadline = bench.clock.monotonic() + .seconds(5)
@@ -62,7 +62,7 @@ struct DrainTests {
         #expect(bench.deliver().reasons == ["draining"])
     }
 
-    @Test func answerAfterTheInstanceWasGivenUpStillReachesThePlugin() async throws {
+    @Test func responseReachesAnAbandonedInstance() async throws {
         let http = HeldHTTP()
         let bench = try Bench(doing: "request", http: http)
         let outcomes = bench.deliver(endsLater: true)
@@ -96,7 +96,7 @@ struct DrainTests {
         #expect(bench.instance.statistics == TransportStatistics())
     }
 
-    @Test func callAfterTheEndFindsAClosedDoor() async throws {
+    @Test func callAfterShutdownIsRefused() async throws {
         let http = RecordingHTTP()
         let bench = try Bench(doing: "leave-a-ghost", http: http)
         #expect(bench.deliver().reasons == ["inline"])
@@ -124,7 +124,7 @@ struct DrainTests {
         #expect(bench.log.said.last == "destroyed")
     }
 
-    @Test func oldInstanceRetiresBesideTheNew() async throws {
+    @Test func oldInstanceRetiresNextToTheNew() async throws {
         let bench = try Bench(doing: "inline")
         let next = try bench.host.makeTransport(
             platform: "fixture",

@@ -65,7 +65,7 @@ struct FileTrustTests {
         #expect(refusals.map(\.reason).suffix(2) == [.notAFile, .notAFile])
     }
 
-    @Test func pinIsHeldAgainstTheFile() throws {
+    @Test func pinIsComparedWithTheFile() throws {
         let workshop = try Workshop()
         let one = try workshop.compile("descriptor.c", to: "one.so", [#"-DPLATFORM="one""#])
         let two = try workshop.compile("descriptor.c", to: "two.so", [#"-DPLATFORM="two""#])

@@ -48,7 +48,7 @@ struct FilterTests {
         )
     }
 
-    @Test func aFilterIsLentWhatItIsAsked() throws {
+    @Test func filterGetsItsInquiry() throws {
         let bench = try FilterBench(doing: "tell")
         #expect(bench.filter.decide(question(Self.alert)) == .pass)
         #expect(
@@ -59,7 +59,7 @@ struct FilterTests {
         )
     }
 
-    @Test func afterRenderingItSeesWhatTheModeShows() throws {
+    @Test func filterSeesOnlyTheModesTextsAfterRendering() throws {
         let bench = try FilterBench(doing: "tell", Self.rendered)
         #expect(bench.filter.isAskedAfterRendering)
         var nudge = Self.alert
@@ -78,7 +78,7 @@ struct FilterTests {
         ("fail", .failed(reason: "status 4")), ("third", .failed(reason: "an unknown verdict")),
         ("babble", .drop(reason: "")),
     ])
-    func verdictsAreTaken(behaviour: String, decision: FilterDecision) throws {
+    func filterVerdictsAreApplied(behaviour: String, decision: FilterDecision) throws {
         let bench = try FilterBench(doing: behaviour)
         #expect(bench.filter.decide(question()) == decision)
         let isFailed = if case .failed = decision { true } else { false }
@@ -88,7 +88,7 @@ struct FilterTests {
     }
 
     /// Many at the same time, and sequential for the filter.
-    @Test func questionsThatGoTogetherHaveTheirOwnAnswers() throws {
+    @Test func batchedInquiriesHaveSeparateVerdicts() throws {
         let bench = try FilterBench(doing: "name")
         let questions = (0..<150).map { number in
             var question = question()
@@ -114,7 +114,7 @@ struct FilterTests {
         #expect(decisions[2] == .pass)
     }
 
-    @Test func oneThatCannotDecideFailsForEach() async throws {
+    @Test func failedFilterFailsEveryInquiry() async throws {
         let bench = try FilterBench(doing: "fail")
         #expect(
             bench.filter.decide([question(), question()]) == Array(repeating: .failed(reason: "status 4"), count: 2)
@@ -128,7 +128,7 @@ struct FilterTests {
 
     private static let texts = ["title", "subtitle", "body", "category", "thread", "collapse_key", "url"]
 
-    @Test func whatWasRenderedMayBeEdited() throws {
+    @Test func renderedTextsMayBeEdited() throws {
         let bench = try FilterBench(doing: "edit", Self.rendered)
         var expected = Self.alert
         (expected.title, expected.subtitle, expected.body) = ("T", "S", "B")
@@ -146,7 +146,7 @@ struct FilterTests {
 
     /// A filter cannot edit texts in modes that hide them.
     @Test(arguments: [Mode.wake, .nudge])
-    func textsThatAreNotShownAreNotEdited(mode: Mode) throws {
+    func hiddenTextsCannotBeEdited(mode: Mode) throws {
         let bench = try FilterBench(doing: "edit", Self.rendered)
         let notification = Notification(mode: mode, signal: .mention, neutral: NeutralTexts(title: "n", body: ""))
         var expected = notification
@@ -155,18 +155,18 @@ struct FilterTests {
         #expect(bench.log.said.filter { $0.hasSuffix(" 0") } == ["urgency 0"])
     }
 
-    @Test func beforeRenderingThereIsNothingToEdit() throws {
+    @Test func editsBeforeRenderingAreRefused() throws {
         let bench = try FilterBench(doing: "edit")
         #expect(bench.filter.decide(question(Self.alert)) == .pass)
         #expect(bench.log.said.allSatisfy { $0.hasSuffix(" 3") })
     }
 
-    @Test func whatAFailureSetCountsForNothing() throws {
+    @Test func editsOfAFailedCallAreDiscarded() throws {
         let bench = try FilterBench(doing: "edit-and-fail", Self.rendered)
         #expect(bench.filter.decide(question(Self.alert)) == .failed(reason: "status 4"))
     }
 
-    @Test func whatIsSetAfterItsCallIsNotTaken() throws {
+    @Test func editAfterItsCallIsRefused() throws {
         let bench = try FilterBench(doing: "late")
         #expect(bench.filter.decide(question()) == .pass)
         #expect(bench.filter.decide(question()) == .pass)
@@ -174,7 +174,7 @@ struct FilterTests {
         #expect(bench.filter.statistics.malformedEdits == 1)
     }
 
-    @Test func whatItWantsIsKnown() throws {
+    @Test func filterDeclaresItsNeeds() throws {
         let bench = try FilterBench(doing: "pass")
         #expect(bench.filter.wantedKinds == [3, 10_000] && bench.filter.need == .distance)
         #expect(try FilterBench(doing: "need-less").filter.need == .followed)
@@ -182,7 +182,7 @@ struct FilterTests {
         #expect(listed.name == "fixture" && listed.wantedKinds == [3, 10_000] && listed.maxNeeded == .distance)
     }
 
-    @Test func anOlderPluginNeedsWhatItsFlagsSay() throws {
+    @Test func olderPluginsNeedsComeFromItsFlags() throws {
         let bench = try FilterBench(doing: "need-less", "-DOLDER")
         #expect(bench.filter.need == .distance, "what lies behind its struct is not read")
         #expect(bench.filter.decide(question()) == .pass)
@@ -191,7 +191,7 @@ struct FilterTests {
     @Test(arguments: [
         ("-DSTRANGE_KIND", "kind 30000, which is not replaceable"), ("-DMANY_KINDS", "more than 16 kinds"),
     ])
-    func wantingWhatThereIsNotIsRefused(flag: String, mistake: String) throws {
+    func unknownNeedsAreRefused(flag: String, mistake: String) throws {
         let refusal = #expect(throws: PluginLoadError.self) { _ = try FilterBench(doing: "pass", flag) }
         #expect(refusal.map { "\($0.reason)" }?.contains(mistake) == true)
     }
@@ -209,7 +209,7 @@ struct FilterTests {
         #expect(unknown?.description == "no loaded plugin offers the filter mutes; available: fixture")
     }
 
-    @Test func afterShutdownNothingIsAskedAndTheInstanceIsDestroyedOnce() async throws {
+    @Test func filterIsNotCalledAfterShutdownAndDestroyedOnce() async throws {
         let bench = try FilterBench(doing: "drop")
         await bench.host.shutDown(within: .minutes(1))
         #expect(bench.log.said == ["destroyed"])

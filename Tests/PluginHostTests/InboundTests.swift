@@ -20,7 +20,7 @@ struct InboundTests {
         return (answer.status, String(decoding: answer.body, as: UTF8.self))
     }
 
-    @Test func aRequestArrivesWholeAndItsAnswerToo() async {
+    @Test func inboundRequestAndResponseArriveUnchanged() async {
         let request = InboundRequest(
             method: "POST",
             path: "/hook/ä",
@@ -46,20 +46,20 @@ struct InboundTests {
     }
 
     @Test(arguments: 0...15)
-    func anAnswerThatBreaksARuleIsNotPassedOn(_ kind: Int) async {
+    func invalidResponseIsNotPassedOn(_ kind: Int) async {
         #expect(await ask("/bad/\(kind < 10 ? "0" : "")\(kind)") == (502, ""))
         #expect(bench.instance.statistics.malformedAnswers == 1)
         #expect(await ask("").status == 200)
     }
 
-    @Test func theFirstAnswerIsTheAnswer() async {
+    @Test func onlyTheFirstResponseCounts() async {
         #expect(await ask("/twice") == (200, "first"))
         #expect(await ask("/thread") == (200, "later"))
         // The process forwards neither the second answer nor the rejection after it.
         #expect(bench.instance.statistics.unknownTickets == 0)
     }
 
-    @Test func oneThatNeverAnswersIsNotWaitedForWithoutEnd() async throws {
+    @Test func unansweredRequestTimesOut() async throws {
         let instance = bench.instance
         let waiting = Task { await ask("/never") }
         while instance.statistics.deadlinesMissed == 0 {
@@ -73,7 +73,7 @@ struct InboundTests {
         #expect(await bench.host.retire(instance, within: .minutes(1)))
     }
 
-    @Test func soManyMayBeUnderWay() async {
+    @Test func activeInboundRequestsAreLimited() async {
         let instance = bench.instance
         let waiting = (0..<8).map { _ in Task { await ask("/never") } }
         while instance.openInbound < 8 { await Task.yield() }
@@ -84,7 +84,7 @@ struct InboundTests {
         #expect(await ask("").status == 200)
     }
 
-    @Test func aDrainWaitsForTheAnswerAndLetsNothingIn() async throws {
+    @Test func drainWaitsForResponsesAndRefusesNewRequests() async throws {
         let instance = bench.instance
         let waiting = Task { await ask("/never") }
         while instance.openInbound == 0 { await Task.yield() }
@@ -102,7 +102,7 @@ struct InboundTests {
         #expect(await ask("/url") == (200, "https://push.example.com/plugins/fixture/default"))
     }
 
-    @Test func withoutAPublicAddressThereIsNone() async throws {
+    @Test func instanceWithoutAPublicAddressAnswers404() async throws {
         let settings = InstanceSettings(sender: RecordingHTTP(), log: bench.log.logger)
         let instance = try bench.host.makeTransport(
             platform: "fixture",
@@ -113,14 +113,14 @@ struct InboundTests {
         #expect(await instance.receive(InboundRequest(method: "GET", path: "/url")).status == 404)
     }
 
-    @Test func aTransportThatTakesNoneIsNotThere() async throws {
+    @Test func transportWithoutInboundRequestsIs404() async throws {
         let instance = try Bench(doing: "inline").instance
         #expect(!instance.isReachable)
         #expect(await instance.receive(InboundRequest(method: "GET", path: "")).status == 404)
     }
 
     @Test(arguments: ["/crash", "/hang"])
-    func whoeverKillsTheProcessIsAnswered(_ path: String) async throws {
+    func requestThatKillsTheProcessIsAnswered(_ path: String) async throws {
         let process = try #require(bench.host.processReports.first?.process)
         let waiting = Task { await ask(path) }
         if path == "/hang" {

@@ -27,7 +27,7 @@ struct InstanceStateTests {
         #expect(state.settle(now: 0) == nil)
     }
 
-    @Test func whoWaitsForAnEndIsToldBeforeTheInstanceIsIdle() throws {
+    @Test func outcomeIsReportedBeforeTheInstanceIsIdle() throws {
         var state = InstanceState<String>()
         let ticket = try #require(admitted(state.admit("a", deadline: 10)))
         state.leave()
@@ -103,7 +103,7 @@ struct InstanceStateTests {
         #expect(isIdle(state.settle(now: 49)))
     }
 
-    @Test func deadlineGivesUpWhatIsOpen() throws {
+    @Test func deadlineAbandonsOpenDeliveries() throws {
         var state = InstanceState<String>()
         _ = state.admit("a", deadline: 100)
         _ = state.drain(deadline: 50)
@@ -141,7 +141,7 @@ struct InstanceStateTests {
         #expect(state.streams.begun == 2 && state.streams.open == 0 && state.streams.failures == [.shutDown: 1])
     }
 
-    @Test func streamThatNeverEndsIsGivenUp() {
+    @Test func endlessStreamIsAbandoned() {
         var state = InstanceState<String>()
         _ = state.beginStream()
         _ = state.drain(deadline: 50)

@@ -74,7 +74,7 @@ struct ProcessTests {
         #expect(await eventually { kill(process, 0) != 0 })
     }
 
-    @Test func aProcessThatRestsComesBack() async throws {
+    @Test func restingProcessIsRestarted() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "plugin.so")
         let host = load(workshop)
@@ -87,7 +87,7 @@ struct ProcessTests {
     }
 
     /// The new process has created the instance by then, but does not work yet.
-    @Test func whatIsDestroyedDuringARestartDoesNotLiveOn() async throws {
+    @Test func instanceDestroyedDuringARestartDoesNotSurvive() async throws {
         let workshop = try Workshop()
         try workshop.compile("slow.c", to: "plugin.so")
         let log = LogBook()
@@ -129,7 +129,7 @@ struct ProcessTests {
         #expect(host.processReports.first?.deaths == 0)
     }
 
-    @Test func theKernelEndsAPluginBeforeTheRouter() throws {
+    @Test func outOfMemoryKillerPrefersPlugins() throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "plugin.so")
         let host = load(workshop)
@@ -205,7 +205,7 @@ struct ProcessTests {
     }
 
     /// A registration that cannot be checked now may be taken later.
-    @Test func aRegistrationWaitsForARestartOrComesAgain() async throws {
+    @Test func registrationWaitsForARestartOrIsRetried() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "plugin.so")
         let host = load(workshop) {
@@ -230,7 +230,7 @@ struct ProcessTests {
         #expect(Deadline.now() - begin < .seconds(1), "nobody waits for what comes in a minute")
     }
 
-    @Test func whatComesWithCarillonSharesOneProcess() throws {
+    @Test func bundledPluginsShareOneProcess() throws {
         let workshop = try Workshop()
         let built = URL(filePath: BuiltFile.pluginHost).deletingLastPathComponent()
         let names = ["APNs", "FCM", "Gotify", "Mutes", "Noise", "Ntfy", "UnifiedPush", "WebOfTrust", "WebPush"]
@@ -245,7 +245,7 @@ struct ProcessTests {
     }
 
     /// The process ends with its last user.
-    @Test func aCheckOutlivesTheHost() async throws {
+    @Test func checkOutlivesItsHost() async throws {
         let workshop = try Workshop()
         try workshop.compile("descriptor.c", to: "plugin.so", [#"-DCHECK_REFUSES="bad""#, #"-DCHECK_SAYS="no""#])
         var host: PluginHost? = load(workshop)
@@ -297,7 +297,7 @@ struct ProcessTests {
     }
 
     /// Deliveries in progress when the process was killed are delivered again, and no others.
-    @Test func killsLoseAndRepeatNothing() async throws {
+    @Test func killedPluginsLoseAndRepeatNoDelivery() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "plugin.so")
         let host = load(workshop)

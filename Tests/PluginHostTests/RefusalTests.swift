@@ -25,7 +25,7 @@ struct RefusalTests {
         try refusal { try $0.compile("descriptor.c", to: "bad.so", flags) }
     }
 
-    @Test func nothingIsWrongWithAGoodOne() throws {
+    @Test func validPluginLoadsWithoutErrors() throws {
         let workshop = try Workshop()
         try workshop.compile("descriptor.c", to: "good.so", [#"-DPLATFORM="good""#, "-DWITH_FILTER"])
         try workshop.write("not a plugin".utf8, to: "README")
@@ -130,7 +130,7 @@ struct RefusalTests {
         #expect(reason == .missingFunction("destroy", of: "transport fixture"))
     }
 
-    @Test func platformIsServedOnce() throws {
+    @Test func platformIsServedByOnePlugin() throws {
         let reason = try refusal(compiledWith: "-DSAME_TRANSPORT_TWICE")
         guard case .nameTaken("platform fixture", _) = reason else {
             Issue.record("\(reason)")

@@ -14,7 +14,7 @@ struct ReplacementTests {
         return await instance.outcome().reason
     }
 
-    @Test func renamedInPluginRunsBesideTheOldOne() async throws {
+    @Test func pluginReplacedByRenameRunsNextToTheOldOne() async throws {
         let workshop = try Workshop()
         let path = try workshop.compile("descriptor.c", to: "x.so", [#"-DVERSION_WORD="old""#])
         let old = workshop.load()
@@ -29,7 +29,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test func whatCameSinceIsLoadedBesideWhatIs() async throws {
+    @Test func newPluginIsLoadedNextToLoadedOnes() async throws {
         let (workshop, log) = (try Workshop(), LogBook())
         try workshop.write(Array("no plugin".utf8), to: "b.so")
         let host = workshop.load(log: log)
@@ -51,7 +51,7 @@ struct ReplacementTests {
         #expect(try await word(of: host) == "first")
     }
 
-    @Test func whatIsLoadedStaysThoughItsFileIsAnotherByNow() async throws {
+    @Test func loadedPluginStaysWhenItsFileIsReplaced() async throws {
         let workshop = try Workshop()
         let path = try workshop.compile("descriptor.c", to: "x.so", [#"-DVERSION_WORD="old""#])
         let host = workshop.load()

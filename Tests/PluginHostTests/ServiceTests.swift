@@ -59,7 +59,7 @@ struct ServiceTests {
         #expect(metadata["app"] == "default")
     }
 
-    @Test func refusedConfigurationSaysWhy() throws {
+    @Test func refusedConfigurationNamesItsReason() throws {
         let error = try #require(throws: PluginError.self) { try Bench("behaviour.c", configuration: "[]") }
         #expect(
             error.description

@@ -16,7 +16,7 @@ struct StateTests {
 
     private var kept: [String: String]? { bench.store.values["transport/fixture/default"] }
 
-    @Test func whatWasSetIsFoundAtOnce() async throws {
+    @Test func storedValueIsReadImmediately() async throws {
         let instance = try bench.make("state")
         #expect(await bench.value(of: "a", in: instance) == "none")
         #expect(await bench.set("a", "one", in: instance) == "kept")
@@ -27,7 +27,7 @@ struct StateTests {
         #expect(kept == [:])
     }
 
-    @Test func itIsThereAfterARestartOfTheRouter() async throws {
+    @Test func stateSurvivesARestartOfTheRouter() async throws {
         #expect(await bench.set("a", "one", in: try bench.make("state")) == "kept")
         let next = try ServiceBench(bench.store)
         let instance = try next.make("state")
@@ -36,7 +36,7 @@ struct StateTests {
         #expect(await next.value(of: "a", in: try next.make("state", app: "other")) == "none")
     }
 
-    @Test func createAndDestroyMayUseIt() async throws {
+    @Test func createAndDestroyMayUseState() async throws {
         for made in ["0 none", "1 1", "1 2"] {
             let instance = try bench.make("count")
             #expect(await instance.drain(within: .seconds(20)))
@@ -46,7 +46,7 @@ struct StateTests {
         #expect(bench.store.released == Array(repeating: "transport/fixture/default", count: 3))
     }
 
-    @Test func instancesOfOneAppShareIt() async throws {
+    @Test func instancesOfOneAppShareState() async throws {
         let (former, next) = (try bench.make("state"), try bench.make("state"))
         #expect(await bench.set("a", "one", in: former) == "kept")
         #expect(await bench.set("b", "two", in: next) == "kept")
@@ -77,7 +77,7 @@ struct StateTests {
     }
 
     /// The former instance sets a value while the new one is created.
-    @Test func aNewInstanceMissesNothing() async throws {
+    @Test func newInstanceMissesNoChange() async throws {
         let former = try bench.make("state")
         for round in 0..<20 {
             async let isKept = bench.set("k", "round \(round)", in: former)
@@ -89,12 +89,12 @@ struct StateTests {
         }
     }
 
-    @Test func thereAreLimits() async throws {
+    @Test func stateIsLimited() async throws {
         #expect(try await bench.reason("state-limits") == "limited")
         #expect(kept?.count == 256)
     }
 
-    @Test func filtersHaveTheirOwn() throws {
+    @Test func filtersHaveTheirOwnState() throws {
         let question = FilterQuestion(
             event: Array("{}".utf8),
             recipient: "r",
@@ -110,7 +110,7 @@ struct StateTests {
         }
     }
 
-    @Test func withoutAStoreItLastsAsLongAsTheInstance() async throws {
+    @Test func stateWithoutAStoreLastsAsLongAsTheInstance() async throws {
         let settings = InstanceSettings(sender: RecordingHTTP(), log: bench.log.logger)
         for made in ["0 none", "0 none"] {
             let instance = try bench.host.makeTransport(
@@ -128,7 +128,7 @@ struct StateTests {
 /// State that survives a crash of a process.
 @Suite(.timeLimit(.minutes(2)))
 struct StateProcessTests {
-    @Test func theNextProcessFindsIt() async throws {
+    @Test func nextProcessReadsTheState() async throws {
         let bench = try ServiceBench()
         let (one, other) = (try bench.make("state"), try bench.make("state"))
         for round in 1...5 {

@@ -57,7 +57,7 @@ struct StreamServiceTests {
         #""authorities":"\#(identity.certificate.replacingOccurrences(of: "\n", with: "\\n"))""#
     }
 
-    @Test func bytesGoBothWays() async throws {
+    @Test func bytesAreSentAndReceived() async throws {
         let peer = try StreamPeer(.echo)
         let bench = try StreamBench("echo", to: peer)
         #expect(await bench.reason() == "orderly")
@@ -95,14 +95,14 @@ struct StreamServiceTests {
         #expect(peer.text == "STARTTLS\nsecret\n")
     }
 
-    @Test func whatComesInTheClearIsRefused() async throws {
+    @Test func clearTextAfterStartTLSIsRefused() async throws {
         let peer = try StreamPeer(.injection)
         let bench = try StreamBench("starttls", to: peer)
         #expect(await bench.reason() == "tls")
         #expect(bench.log.said == ["opened", "220 ready", "go", "closed: tls"])
     }
 
-    @Test func usersReachNoPrivateAddress() async throws {
+    @Test func usersHostsMustNotBePrivate() async throws {
         let peer = try StreamPeer(.echo)
         #expect(try await StreamBench("echo", to: peer, #""flags":2"#).reason() == "forbidden-address")
         #expect(
@@ -111,25 +111,25 @@ struct StreamServiceTests {
         #expect(peer.seen == 0)
     }
 
-    @Test func nameThatLeadsNowhere() async throws {
+    @Test func unresolvableNameFails() async throws {
         let bench = try StreamBench("echo", #""host":"no-such-host.invalid","port":1"#)
         #expect(await bench.reason() == "unresolved")
     }
 
-    @Test func otherSideCloses() async throws {
+    @Test func peerMayClose() async throws {
         let bench = try StreamBench("keep", to: StreamPeer(.goodbye))
         #expect(await bench.reason() == "kept")
         #expect(await eventually { bench.log.said == ["opened", "bye", "closed: "] })
         #expect(try await StreamBench("echo", to: StreamPeer(.reset)).reason() == "reset")
     }
 
-    @Test func timesAreKept() async throws {
+    @Test func timeoutsAreEnforced() async throws {
         let peer = try StreamPeer(.silent)
         #expect(try await StreamBench("echo", to: peer, #""flags":1,"connect":100"#).reason() == "timeout")
         #expect(try await StreamBench("echo", to: peer, #""idle":100"#).reason() == "idle")
     }
 
-    @Test func muchGoesThroughInBothDirections() async throws {
+    @Test func largeDataIsSentAndReceived() async throws {
         let bench = try StreamBench("bulk", to: StreamPeer(.echo))
         #expect(await bench.reason() == "orderly")
         #expect(bench.log.said.first == "opened" && bench.log.said.suffix(2) == ["whole", "closed: "])
@@ -137,14 +137,14 @@ struct StreamServiceTests {
         #expect(!bench.log.said.contains("mangled"))
     }
 
-    @Test func malformedOnesAreRefused() async throws {
+    @Test func malformedRequestsForStreamsAreRefused() async throws {
         let bench = try StreamBench("malformed")
         #expect(await bench.reason() == "all-refused")
         #expect(await eventually { bench.instance.statistics.malformedStreams == 11 })
         #expect(bench.instance.streams.begun == 0)
     }
 
-    @Test func instanceHasNoMoreThan256() async throws {
+    @Test func instanceHasAtMost256Streams() async throws {
         let bench = try StreamBench("many", to: StreamPeer(.silent))
         #expect(await bench.reason() == "256")
         #expect(await bench.instance.drain(within: .minutes(1)))
@@ -163,7 +163,7 @@ struct StreamServiceTests {
         #expect(await eventually { peer.open == 0 })
     }
 
-    @Test func deliveryInHandKeepsItsStream() async throws {
+    @Test func activeDeliveryKeepsItsStream() async throws {
         let peer = try StreamPeer(.silent)
         let bench = try StreamBench("echo", to: peer, #""idle":300"#)
         async let reason = bench.reason()
@@ -184,7 +184,7 @@ struct StreamServiceTests {
 /// Streams of a process that crashes.
 @Suite(.timeLimit(.minutes(2)))
 struct StreamsOfDeadProcessTests {
-    @Test func theyAreClosed() async throws {
+    @Test func streamsOfACrashedProcessAreClosed() async throws {
         let peer = try StreamPeer(.echo)
         let workshop = try Workshop()
         try workshop.compile("stream.c", to: "plugin.so")

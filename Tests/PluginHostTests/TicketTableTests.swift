@@ -69,7 +69,7 @@ struct TicketTableTests {
         #expect(table.expire(now: 100).map(\.payload) == ["a", "b"])
     }
 
-    @Test func agreesWithADictionary() throws {
+    @Test func tableMatchesADictionary() throws {
         var random = SystemRandomNumberGenerator()
         var table = TicketTable<Int>(capacity: 50)
         var model: [UInt64: (payload: Int, deadline: Deadline)] = [:]

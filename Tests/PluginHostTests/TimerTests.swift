@@ -30,7 +30,7 @@ struct TimerTests {
         #expect(instance.statistics.unknownTickets == 0)
     }
 
-    @Test func oneThatWaitsIsCancelledAtOnce() async throws {
+    @Test func pendingTimerIsCancelledImmediately() async throws {
         #expect(try await bench.reason("elsewhere") == "cancelled")
         #expect(bench.log.said == ["start 0, cancel 0, 1"])
     }
@@ -43,7 +43,7 @@ struct TimerTests {
         #expect(try await bench.reason("timer-limits") == "limited")
     }
 
-    @Test func noneFiresOnceItsInstanceIsDestroyed() async throws {
+    @Test func timersStopWithTheirInstance() async throws {
         // Keeps the process alive, because its variables count.
         let witness = try bench.make("late")
         let instance = try bench.make("tick")
@@ -79,7 +79,7 @@ struct TimerProcessTests {
     }
 
     /// No delivery is in progress when the timer hangs.
-    @Test func aTimerThatHangsIsNoticedWithoutDeliveries() async throws {
+    @Test func hangingTimerIsDetectedWithoutDeliveries() async throws {
         let (host, bench) = try bench { $0.deadline = .milliseconds(1500) }
         #expect(try await bench.reason("hang") == "hangs")
         #expect(await eventually { host.processReports.first?.lastDeath?.contains("a timer") == true })

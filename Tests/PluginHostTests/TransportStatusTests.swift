@@ -6,7 +6,7 @@ import TimeTestSupport
 
 /// The status that a plugin reports, including invalid ones.
 @Suite struct TransportStatusTests {
-    @Test func saysWhatEndsAndWhatClientsHaveToKnow() {
+    @Test func expiriesAndClientFieldsAreRead() {
         let status = TransportStatus(
             answer:
                 #"{"expires":[{"what":"client-certificate","at":1789000000}],"clients":{"vapid_public_keys":["B1","B2"]}}"#
@@ -20,13 +20,13 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["", "{}", "[]", "no", #"{"expires":{},"clients":[]}"#, #"{"clients":{"a":"b"}}"#])
-    func whatIsNoneSaysNothing(answer: String) {
+    func invalidStatusResponseIsEmpty(answer: String) {
         let status = TransportStatus(answer: answer)
         #expect(status.expiries.isEmpty && status.clients.isEmpty)
     }
 
     /// It is shown in public: it must neither break a line nor fill a document.
-    @Test func ofWhatIsTooMuchTheRestCounts() {
+    @Test func excessEntriesAreOmitted() {
         let long = String(repeating: "x", count: 257)
         let many = (0..<21).map { "\"\($0)\"" }.joined(separator: ",")
         let further = (0..<20).map { #""n\#($0 + 10)":["v"]"# }.joined(separator: ",")

@@ -63,7 +63,7 @@ struct WebhookTests {
         #expect(await bench.outcome(to: Self.address) == Outcome(.retry, reason: "forbidden-address"))
     }
 
-    @Test func wakeUpSaysOnlyWhatHappened() async throws {
+    @Test func wakeUpShowsOnlyTheSignal() async throws {
         let http = RecordingHTTP()
         let bench = try Bench(Self.source, http: http)
         _ = await bench.outcome(of: .wake(.dm, urgency: .high), to: Self.address)
@@ -74,7 +74,7 @@ struct WebhookTests {
         )
     }
 
-    @Test func sealedIsNeverSentOpen() async throws {
+    @Test func sealedModeIsNeverSentInClearText() async throws {
         let http = RecordingHTTP()
         let bench = try Bench(Self.source, http: http)
         let sealed = Notification(mode: .sealed, signal: .dm, body: "secret")

@@ -96,7 +96,7 @@ struct FilterEntryTests {
         return Answer(status, decision)
     }
 
-    @Test func theTableSaysWhatTheTypeDoes() throws {
+    @Test func filterTableMatchesItsType() throws {
         let table = try table
         #expect(FakeHost.text(table.name) == "fixture" && table.wanted_kind_count == 2)
         #expect(table.wanted_kinds[0] == 10_000 && table.wanted_kinds[1] == 3)
@@ -107,13 +107,13 @@ struct FilterEntryTests {
         #expect(table.needs(try instance(#"{"do":"x"}"#)) == UInt32(CARILLON_FILTER_ASKS_DISTANCE))
     }
 
-    @Test func aDropSaysWhy() throws {
+    @Test func dropHasAReason() throws {
         let sets = Sets()
         #expect(try decide("drop", sets) == Answer(.CARILLON_OK, .CARILLON_DROP))
         #expect(sets.entries.map(\.field) == ["reason"] && sets.entries.map(\.value) == ["mention a 1"])
     }
 
-    @Test func whatThrowsHasFailed() throws {
+    @Test func thrownErrorIsAFailure() throws {
         #expect(try decide("fail").status == .CARILLON_FAILED)
     }
 
@@ -130,7 +130,7 @@ struct FilterEntryTests {
     }
 
     /// A host of ABI 1.2 has no authors and distances; the memory after its struct is not read.
-    @Test func anOlderHostSaysLess() throws {
+    @Test func olderHostOmitsFields() throws {
         let answer = try decide("drop") { $0.struct_size = 96 }
         #expect(answer == Answer(.CARILLON_OK, .CARILLON_DROP))
         let sets = Sets()
@@ -153,7 +153,7 @@ struct FilterEntryTests {
 }
 
 struct NostrEventTests {
-    @Test func tagsAreTextsUpToWhatIsNone() throws {
+    @Test func invalidTagElementEndsItsTag() throws {
         let event = try NostrEvent(
             parsing:
                 #"{"id":"i","pubkey":"p","kind":1,"content":"c","tags":[["e","1"],[],["p",1],[1],3,["e"],["e","2","x"]]}"#
@@ -163,7 +163,7 @@ struct NostrEventTests {
         #expect(event.values(of: "e") == ["1", "2"])
     }
 
-    @Test func whatIsMissingIsEmpty() throws {
+    @Test func missingFieldIsEmpty() throws {
         let event = try NostrEvent(parsing: "{}")
         #expect(event.id.isEmpty && event.tags.isEmpty && event.kind == -1)
         #expect(throws: JSONError.self) { try NostrEvent(parsing: "[]") }
@@ -187,7 +187,7 @@ struct RecipientMemoryTests {
         #expect(value("", "c") == 0 && value("", "c") == 0 && reads == 4)
     }
 
-    @Test func itIsBoundedByBytes() {
+    @Test func recipientMemoryIsBoundedByBytes() {
         let arena = ABIArena()
         let memory = RecipientMemory<Int>(room: 1000)
         var reads = 0
@@ -211,7 +211,7 @@ struct RecipientMemoryTests {
         #expect(reads == 42, "what takes half the room is not remembered")
     }
 
-    @Test func whatIsMadeOfListsCountsToo() {
+    @Test func memoryOfListsIsCounted() {
         let arena = ABIArena()
         let memory = RecipientMemory<Int>(room: 1000) { $0 }
         var reads = 0

@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 7, 16, 17, 100, 1_000_000])
-    func framesComeOutAsTheyWentIn(_ size: Int) throws {
+    func framesRoundTrip(_ size: Int) throws {
         let samples = Sample.all
         let stream = samples.flatMap(\.bytes)
         let pieces = stride(from: 0, to: stream.count, by: size).map { stream[$0..<min(stream.count, $0 + size)] }
@@ -80,7 +80,7 @@ import Testing
         #expect(writer.bytes.count == 2 * Frame.headerSize)
     }
 
-    @Test func noiseIsReadOrRefused() {
+    @Test func randomBytesAreReadOrRefused() {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<10_000 {
             let noise = random.bytes(Int(random.next() % 100))
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotWholeWaits() throws {
+    @Test func incompleteFrameWaits() throws {
         var buffer = FrameBuffer(taking: [.cancel])
         let cancel = Sample.all.first { $0.kind == .cancel }?.bytes ?? []
         (cancel + cancel.prefix(9)).withUnsafeBytes { buffer.append($0) }

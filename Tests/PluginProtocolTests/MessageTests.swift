@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: Sample.all)
-    func whatIsReadIsWhatWasWritten(_ sample: Sample) throws {
+    func messageReadEqualsMessageWritten(_ sample: Sample) throws {
         #expect(try sample.reread(sample.body) == sample.body)
     }
 
@@ -26,13 +26,13 @@ import Testing
     }
 
     @Test(arguments: Sample.all)
-    func bytesBehindTheLastFieldAreRefused(_ sample: Sample) {
+    func trailingBytesAreRefused(_ sample: Sample) {
         #expect(throws: ProtocolError.malformed(sample.kind)) { try sample.reread(sample.body + [0]) }
     }
 
     /// Replaces each number in turn by a count of more than four billion.
     @Test(arguments: Sample.all)
-    func largeNumbersReserveNothing(_ sample: Sample) {
+    func largeCountsAllocateNoMemory(_ sample: Sample) {
         let body = sample.body
         for place in stride(from: 0, to: body.count - 3, by: 1) {
             var changed = body
@@ -75,7 +75,7 @@ import Testing
     @Test(arguments: [
         ("", 1), ("\u{e4}", 1), ("two\nlines", 1), (String(repeating: "k", count: 65), 1), ("key", (16 << 10) + 1),
     ])
-    func whatIsKeptHasLimits(_ key: String, _ count: Int) {
+    func storedEntryHasLimits(_ key: String, _ count: Int) {
         let entry = StateEntry(key: Array(key.utf8), value: [UInt8](repeating: 7, count: count))
         var writer = FrameWriter()
         #expect(writer.frame(.store, id: 1) { StoreMessage(instance: 7, entry: entry).write(to: &$0) })
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// The bytes in a plugin's memory that should be a reason, and the reason that the router receives.
-    @Test func reasonsThatAreNoneAreStillTold() throws {
+    @Test func emptyReasonsAreStillSent() throws {
         let reasons = [
             (carillon_str("dead"), "dead"), (carillon_str(""), ""), (carillon_str(ptr: nil, len: 5), "?"),
             (carillon_str(ptr: nil, len: -1), "?"),

@@ -4,7 +4,7 @@ import Testing
 
 /// The limits on buffered bytes of a stream, in both directions.
 @Suite struct StreamWindowTests {
-    @Test func oneMebibyteMayWait() {
+    @Test func sendBufferHoldsOneMebibyte() {
         var window = SendWindow()
         #expect(window.take(1 << 20) == true)
         #expect(window.take(1) == false)
@@ -17,7 +17,7 @@ import Testing
         #expect(window.sent((1 << 20) + (1 << 19) + 1) == .nothing)
     }
 
-    @Test func nobodyCanHaveSentWhatWasNotTaken() {
+    @Test func peerCannotSendMoreThanWasTaken() {
         var window = SendWindow()
         #expect(window.take(10) == true)
         #expect(window.sent(11) == .impossible)
@@ -38,7 +38,7 @@ import Testing
         #expect(!window.isOpen)
     }
 
-    @Test func nobodyCanHaveTakenWhatWasNotGiven() {
+    @Test func peerCannotTakeMoreThanWasGiven() {
         var window = ReceiveWindow()
         _ = window.give(10)
         #expect(window.took(11) == .impossible)

@@ -25,12 +25,12 @@ import Testing
         return vectors
     }
 
-    @Test func theDocumentShowsEveryKind() throws {
+    @Test func documentHasEveryMessageKind() throws {
         #expect(Set(try vectors().keys) == Set(FrameKind.allCases.map { "\($0)" }))
     }
 
     @Test(arguments: Sample.all)
-    func theDocumentShowsWhatIsSent(_ sample: Sample) throws {
+    func documentMatchesSentMessages(_ sample: Sample) throws {
         let digits = sample.bytes.map { byte in
             let digits = String(byte, radix: 16)
             return digits.count < 2 ? "0" + digits : digits

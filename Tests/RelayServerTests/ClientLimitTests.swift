@@ -65,7 +65,7 @@ import TimeTestSupport
         #expect(!isRefusedForSpeed(neighbour.receive(request, now: now + .seconds(4))))
     }
 
-    @Test func pingsTakeFromWhatAClientMaySend() throws {
+    @Test func pingsCountTowardsTheMessageLimit() throws {
         var limits = RelayServerConfiguration.Limits()
         limits.messageBytes = ByteCount(100)
         limits.bytesPerClientPerSecond = 100
@@ -96,7 +96,7 @@ import TimeTestSupport
         #expect(isRefusedForSpeed(second.receive(message, now: now)))
     }
 
-    @Test func whatIsRefusedIsCountedByItsLimit() throws {
+    @Test func refusedMessagesAreCountedByLimit() throws {
         var limits = RelayServerConfiguration.Limits()
         limits.burst = 3
         limits.messagesPerSecond = 1
@@ -128,7 +128,7 @@ import TimeTestSupport
     }
 
     /// `trusted_proxies` is documented this way: all clients may be behind the proxy.
-    @Test func aProxyThatNamesNobodyHasNoneOfTheLimitsForClients() async throws {
+    @Test func proxyWithoutAClientAddressIsExemptFromClientLimits() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.registrationBurst = 0
         limits.clientBurst = 0
@@ -147,7 +147,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func connectionsAreCountedAtTheDoor() async throws {
+    @Test func connectionsAreCountedWhenAccepted() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.connectionsPerClient = 1
         limits.openingsPerClientPerMinute = 2
@@ -165,7 +165,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func blockedAddressesAreKeptOutAndSentAway() async throws {
+    @Test func blockedAddressesAreRefusedAndDisconnected() async throws {
         let counts = LimitCounts(RelayServer.clientLimits)
         let blocked = Mutex<String?>(nil)
         let isBlocked: @Sendable (String) -> Bool = { address in blocked.withLock { $0 == address } }
@@ -185,7 +185,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whenPlacesRunOutAnIdleConnectionIsToldAndClosed() async throws {
+    @Test func idleConnectionIsNotifiedAndClosedWhenFull() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.connections = 2
         let counts = LimitCounts(RelayServer.clientLimits)
@@ -212,7 +212,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
-    func thisMachineHasNoShareOfItsOwn(address: String) throws {
+    func loopbackHasNoClientLimit(address: String) throws {
         #expect(ClientShare(of: try client(address), in: ClientTables(RelayServerConfiguration.Limits())) == nil)
     }
 
@@ -231,7 +231,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aClientMayNotOpenConnectionsOnAndOn() async throws {
+    @Test func connectionRatePerClientIsLimited() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.openingsPerClientPerMinute = 2
         try await ServedRelay.run(limits: limits, isTrustedProxy: Self.isThisMachine) { port, _ in
@@ -245,7 +245,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func strangersWordOnWhoTheyAreDoesNotCount() async throws {
+    @Test func untrustedForwardedHeadersAreIgnored() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.connectionsPerClient = 1
         try await ServedRelay.run(limits: limits) { port, _ in

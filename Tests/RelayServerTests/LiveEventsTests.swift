@@ -12,7 +12,7 @@ import Testing
         "{\"id\":\"\(String(repeating: "0a", count: 32))\",\"pubkey\":\"\(String(repeating: "0b", count: 32))\",\"created_at\":1,"
         + "\"kind\":1,\"tags\":[],\"content\":\"\",\"sig\":\"\(String(repeating: "0c", count: 64))\"}"
 
-    @Test func whatComesToBeReachesEverySubscriberOnce() async throws {
+    @Test func newEventReachesEverySubscriberOnce() async throws {
         let keys = try KeyPair(random: SecureRandom.bytes)
         let client = String(repeating: "ab", count: 32)
         let answer = try Event.signed(
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func aSubscriberWhoReadsNothingIsClosed() async throws {
+    @Test func subscriberThatDoesNotReadIsClosed() async throws {
         let keys = try KeyPair(random: SecureRandom.bytes)
         let content = String(repeating: "x", count: 60_000)
         let event = try Event.signed(kind: .notificationRelay, createdAt: 5, content: content, by: keys)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func eventsComeWithWhoTheirSenderHasProvenToBe() async throws {
+    @Test func eventsCarryTheirAuthenticatedKeys() async throws {
         let keys = try KeyPair(random: SecureRandom.bytes)
         let proof = try Event.signed(
             kind: .clientAuthentication,
@@ -125,14 +125,14 @@ import Testing
         return subscriptions.wanting(event).count
     }
 
-    @Test func anAnswerReachesWhoAsksForItsAddressee() throws {
+    @Test func responseReachesSubscribersOfItsRecipient() throws {
         let answer = try event(.remoteSigning, to: client)
         #expect(try wanting(answer, Filter(kinds: [.remoteSigning], tags: ["p": [client]])) == 1)
         #expect(try wanting(answer, Filter(tags: ["p": [client]])) == 1)
         #expect(try wanting(answer, Filter(kinds: [.remoteSigning], tags: ["p": [client]], since: 1000, limit: 0)) == 1)
     }
 
-    @Test func anAnswerReachesNobodyElse() throws {
+    @Test func responseReachesOnlyItsRecipient() throws {
         let answer = try event(.remoteSigning, to: client)
         #expect(try wanting(answer, Filter(), Filter(kinds: [.remoteSigning]), Filter(authors: [keys.publicKey])) == 0)
         let other = String(repeating: "cd", count: 32)
@@ -143,18 +143,18 @@ import Testing
         #expect(try wanting(answer, Filter(tags: ["p": [client]], since: 1001)) == 0)
     }
 
-    @Test func theAdvertisementReachesWhoAsksForIt() throws {
+    @Test func advertisementReachesItsSubscribers() throws {
         let advertisement = try event(.notificationRelay)
         #expect(try wanting(advertisement, Filter(), Filter(kinds: [.notificationRelay])) == 2)
         #expect(try wanting(advertisement, Filter(kinds: [.textNote]), Filter(ids: [])) == 0)
     }
 
-    @Test func nothingElseReachesAnybody() throws {
+    @Test func otherEventsReachNoSubscriber() throws {
         let note = try event(.textNote, to: client)
         #expect(try wanting(note, Filter(), Filter(tags: ["p": [client]]), Filter(kinds: [.textNote])) == 0)
     }
 
-    @Test func closedSubscriptionsWantNothing() throws {
+    @Test func closedSubscriptionsGetNoEvents() throws {
         var subscriptions = LiveSubscriptions()
         let id = try #require(SubscriptionID("s"))
         #expect(open(id, [Filter()], limit: 100, in: &subscriptions))

@@ -35,7 +35,7 @@ import TimeTestSupport
         return messages.map { String(decoding: $0.json, as: UTF8.self) }
     }
 
-    @Test func eventIsHandedOverAsItCame() throws {
+    @Test func eventIsHandedOverUnchanged() throws {
         var connection = connection()
         let json = " " + (try event()).replacing(",", with: " , ")
         let action = connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
@@ -46,7 +46,7 @@ import TimeTestSupport
         "", "{}", "[]", "[\"EVENT\"]", "nonsense", "[\"HELLO\",1]", "[\"REQ\"]", "[\"REQ\",\"\",{}]",
         "[\"CLOSE\"]", "[\"AUTH\",{}]", "[\"EVENT\",{}", "\u{0}",
     ])
-    func whatIsNoMessageGetsANoticeThatSaysSo(_ text: String) {
+    func invalidMessageGetsANotice(_ text: String) {
         var connection = connection()
         let answers = texts(connection.receive(Array(text.utf8), now: now))
         #expect(answers.count == 1)
@@ -54,7 +54,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["{\"ids\":[\"xyz\"]}", "42", "{},", "{\"limit\":1,\"limit\":2}", "{"])
-    func aRequestThatCannotBeReadIsClosedByItsName(_ filter: String) throws {
+    func unreadableRequestIsClosedByItsID(_ filter: String) throws {
         var connection = connection()
         guard case .query = connection.receive(Array("[\"REQ\",\"s\",{}]".utf8), now: now) else {
             Issue.record("was refused")
@@ -69,7 +69,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["\"kind\":\"1\"", "\"sig\":[]", "\"tags\":[[\"p\",1e999]]", ""])
-    func aProofThatCannotBeReadIsRefusedByItsID(_ field: String) {
+    func unreadableProofIsRefusedByItsID(_ field: String) {
         var connection = connection()
         let id = String(repeating: "0a", count: 32)
         let proof = "{\(field)\(field.isEmpty ? "" : ",")\"id\":\"\(id)\"}"
@@ -83,7 +83,7 @@ import TimeTestSupport
         #expect(texts(connection.receive([0x5B, 0x22, 0xFF, 0x22, 0x5D], now: now)).count == 1)
     }
 
-    @Test func tooManySubscriptionsAreClosedAndClosingMakesRoom() {
+    @Test func subscriptionsAreLimitedAndClosingFreesOne() {
         var connection = connection {
             $0.subscriptions = 2
             $0.queriesInWork = 9
@@ -111,7 +111,7 @@ import TimeTestSupport
         (["192.0.2.1"], "wss://192.0.2.11", false), (["127.0.0.1"], "", false), ([], "wss://relay.example", false),
         ([], "", false),
     ])
-    func withoutAURLOfOursAProofNamesWhereWeListen(_ addresses: [String], _ relay: String, _ isTaken: Bool) throws {
+    func proofNamesTheListenAddressWithoutAPublicURL(_ addresses: [String], _ relay: String, _ isTaken: Bool) throws {
         var connection = RelayConnection(
             limits: RelayServerConfiguration.Limits(),
             ClientAuthentication(url: "", addresses: addresses, challenge: "word"),
@@ -124,7 +124,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [(true, Kind.pushRegistration), (false, .pushRegistration), (true, .textNote)])
-    func aRegistrationThatIsTakenProvesAClient(_ isAccepted: Bool, _ kind: Kind) throws {
+    func acceptedRegistrationProvesAClient(_ isAccepted: Bool, _ kind: Kind) throws {
         var connection = connection()
         let keys = try KeyPair(random: SecureRandom.bytes)
         let event = try Event.signed(kind: kind, createdAt: now.seconds, by: keys)
@@ -141,7 +141,7 @@ import TimeTestSupport
         #expect(refusal == ["[\"CLOSED\",\"c\",\"invalid: at most 1 filters per REQ\"]"])
     }
 
-    @Test func whoSendsTooFastIsToldAndMayGoOnLater() throws {
+    @Test func clientThatSendsTooFastIsNotifiedAndMayContinueLater() throws {
         var connection = connection {
             $0.burst = 1
             $0.messagesPerSecond = 1
@@ -162,7 +162,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func registrationsHaveARateOfTheirOwn() throws {
+    @Test func registrationsHaveTheirOwnRateLimit() throws {
         var limits = RelayServerConfiguration.Limits()
         limits.registrationBurst = 1
         let client = try #require(ClientAddress(peer: "203.0.113.7", forwardedFor: []) { _ in false })
@@ -210,7 +210,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func oneConnectionProvesAFewKeysOnly() throws {
+    @Test func authenticatedKeysPerConnectionAreLimited() throws {
         var connection = connection()
         let tags = [["relay", "wss://notify.example.com"], ["challenge", "word"]]
         for number in 1...33 {
@@ -228,7 +228,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func readingStopsWhileTooMuchIsInWork() throws {
+    @Test func readingPausesWhileTooMuchIsInProgress() throws {
         var connection = connection { $0.eventsInWork = 2 }
         let json = try event()
         for _ in 0..<2 {
@@ -255,7 +255,7 @@ import TimeTestSupport
         #expect(subscription.name == "a")
     }
 
-    @Test func registrationsAreServedOnlyToWhoeverAuthenticated() throws {
+    @Test func registrationsAreServedOnlyToAuthenticatedClients() throws {
         var connection = connection()
         let request = Array("[\"REQ\",\"r\",{\"kinds\":[10062]}]".utf8)
         #expect(

@@ -49,7 +49,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func fragmentedMessagesArePutTogether() async throws {
+    @Test func fragmentedMessagesAreReassembled() async throws {
         try await withServer { port in
             var client = try await WebSocketClient(port: port)
             _ = await client.next()
@@ -114,7 +114,7 @@ import TimeTestSupport
         }
     }
 
-    @Test(arguments: [true, false]) func textThatIsNoUTF8ClosesWith1007(_ isWhole: Bool) async throws {
+    @Test(arguments: [true, false]) func invalidUTF8ClosesWith1007(_ isWhole: Bool) async throws {
         try await withServer { port in
             var client = try await WebSocketClient(port: port)
             _ = await client.next()
@@ -143,7 +143,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [("HTTP/1.1", "", 400), ("HTTP/1.1", "host: a\r\nhost: a\r\n", 400), ("HTTP/1.0", "", 200)])
-    func aRequestNamesOneHost(_ version: String, _ fields: String, _ status: Int) async throws {
+    func requestMustNameExactlyOneHost(_ version: String, _ fields: String, _ status: Int) async throws {
         let upgrade =
             "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n"
             + "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
@@ -155,7 +155,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoAsksAndNeverReadsIsDisconnected() async throws {
+    @Test func clientThatNeverReadsIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.burst = 1_000
         let large = Array("{\"kind\":10067,\"content\":\"\(String(repeating: "x", count: 1_000_000))\"}".utf8)
@@ -170,7 +170,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoIgnoresTheRateForLongIsDisconnected() async throws {
+    @Test func clientThatIgnoresTheRateLimitIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.burst = 2
         limits.messagesPerSecond = 0
@@ -183,7 +183,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoPingsOnAndOnIsDisconnected() async throws {
+    @Test func clientThatKeepsPingingIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.burst = 2
         limits.messagesPerSecond = 0
@@ -196,7 +196,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoNeverAsksIsDisconnected() async throws {
+    @Test func connectionWithoutAHandshakeIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.handshakeTimeout = .zero
         try await withServer(limits: limits) { port in
@@ -206,7 +206,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoSendsHalfAMessageIsDisconnected() async throws {
+    @Test func clientThatSendsAnIncompleteMessageIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.messageTimeout = .zero
         try await withServer(limits: limits) { port in
@@ -217,7 +217,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func takenPortIsToldInPlainWords() async throws {
+    @Test func takenPortIsExplained() async throws {
         try await withServer { port in
             var configuration = RelayServerConfiguration()
             configuration.port = port
@@ -249,7 +249,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func readingGoesOnWhenAnswersAreOut() async throws {
+    @Test func readingContinuesWhenResponsesAreSent() async throws {
         let backend = RecordingBackend(holds: true)
         var limits = RelayServerConfiguration.Limits()
         limits.eventsInWork = 1
@@ -277,7 +277,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func tooManyConnectionsAreTurnedAway() async throws {
+    @Test func connectionsBeyondTheLimitAreRefused() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.connections = 1
         try await withServer(limits: limits) { port in
@@ -287,7 +287,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func informationDocumentIsServedToWhoAsks() async throws {
+    @Test func informationDocumentIsServedOnRequest() async throws {
         try await withServer { port in
             let answer = try await http(port, accept: "application/nostr+json")
             #expect(answer.contains("access-control-allow-origin: *"))
@@ -301,7 +301,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func pagesForBrowsersAreServedWhereThereAreAny() async throws {
+    @Test func browserPagesAreServedIfConfigured() async throws {
         let page = StaticSite.File(name: "index.html", bytes: Array("<p>".utf8), policy: "default-src 'none'")
         let site = StaticSite(folder: "pages", files: [page])
         try await ServedRelay.run(site: site) { port, _ in
@@ -329,7 +329,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoRegistersIsToldOverHTTPWhatThatTakes() async throws {
+    @Test func relayDocumentDescribesItsRegistrationRequirements() async throws {
         try await ServedRelay.run { port, server in
             let path = "/push/notification-relay.json?x=1"
             #expect(try await http(port, accept: "*/*", path: path).hasPrefix("HTTP/1.1 404 Not Found"))
@@ -380,7 +380,7 @@ import TimeTestSupport
     @Test(arguments: [
         "sec-websocket-version: 8\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==", "sec-websocket-version: 13",
     ])
-    func wrongUpgradeIsAnsweredInHTTP(_ fields: String) async throws {
+    func invalidUpgradeGetsAnHTTPResponse(_ fields: String) async throws {
         try await withServer { port in
             let upgrade = "text/html\r\nconnection: upgrade\r\nupgrade: websocket\r\n\(fields)"
             let answer = try await http(port, accept: upgrade)

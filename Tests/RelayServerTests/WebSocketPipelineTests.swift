@@ -52,7 +52,7 @@ import TimeTestSupport
         return bytes
     }
 
-    @Test func pingsDoNotKeepHalfAMessageOpen() throws {
+    @Test func pingsDoNotExtendAnOpenMessage() throws {
         var limits = RelayServerConfiguration.Limits()
         limits.messageTimeout = .seconds(60)
         let channel = try channel(limits)
@@ -68,7 +68,7 @@ import TimeTestSupport
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    @Test func whoPingsAndHasNothingToSayMayStay() throws {
+    @Test func idleClientThatPingsStaysConnected() throws {
         let channel = try channel(RelayServerConfiguration.Limits())
         for _ in 0..<10 {
             let ping = frame(.ping, "here")
@@ -82,7 +82,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [(WebSocketOpcode.ping, true), (.pong, true), (.text, false)])
-    func whoSendsNoMessagesButTooManyFramesIsDisconnected(opcode: WebSocketOpcode, fin: Bool) throws {
+    func clientThatSendsTooManyFramesIsDisconnected(opcode: WebSocketOpcode, fin: Bool) throws {
         var limits = RelayServerConfiguration.Limits()
         limits.burst = 2
         limits.messagesPerSecond = 0
@@ -134,7 +134,7 @@ import TimeTestSupport
         _ = try channel.finish()
     }
 
-    @Test func bytesNowAndThenDoNotMakeAMessage() throws {
+    @Test func slowBytesDoNotExtendAMessage() throws {
         try channel { channel, decoder in
             for _ in 0..<59 {
                 try channel.writeInbound(ByteBuffer(string: "a"))
@@ -150,7 +150,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["!", "a,", "!a,", "a,!"])
-    func whatComesBetweenTheFirstPartAndTheLastEndsNoWait(further: String) throws {
+    func framesWithinAMessageDoNotResetItsTimeout(further: String) throws {
         try channel { channel, decoder in
             try channel.writeInbound(ByteBuffer(string: "a,"))
             for _ in 0..<2 {
@@ -164,7 +164,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [["!"], ["a", "!"], ["a.", "a", "!"], ["a,", "!", "a.!"]])
-    func afterAPingNothingIsWaitedFor(pieces: [String]) throws {
+    func pingStartsNoMessageTimeout(pieces: [String]) throws {
         try channel { channel, decoder in
             for piece in pieces { try channel.writeInbound(ByteBuffer(string: piece)) }
             channel.embeddedEventLoop.advanceTime(by: .seconds(400))
@@ -172,7 +172,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aPartBehindAMessageBeginsAWaitOfItsOwn() throws {
+    @Test func partAfterAMessageStartsItsOwnTimeout() throws {
         try channel { channel, decoder in
             try channel.writeInbound(ByteBuffer(string: "a"))
             channel.embeddedEventLoop.advanceTime(by: .seconds(40))
@@ -184,7 +184,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aMessageEndsTheWait() throws {
+    @Test func completeMessageEndsTheTimeout() throws {
         try channel { channel, decoder in
             for _ in 0..<10 {
                 try channel.writeInbound(ByteBuffer(string: "a"))

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func itsOwnRulesComeBeforeTheCommonOnes() throws {
+    @Test func appsOwnRulesPrecedeCommonRules() throws {
         let own = shop(
             "{ name: order, match: { kinds: 30402 }, signal: order }, { name: no-likes, match: { kinds: 7 }, drop: true }"
         )
@@ -45,7 +45,7 @@ import Testing
         #expect(book.outline(of: "shop.yaml").count == 2 && book.outline(of: "common.yaml").count == 2)
     }
 
-    @Test func whatThereIsOneOfIsItsOwnFirst() throws {
+    @Test func appsOwnRulesComeBeforeCommonOnes() throws {
         let own = shop(
             "{ name: order, match: { kinds: 30402 }, signal: order }",
             "summary: { title: \"{{count}} orders\" }\n"
@@ -61,13 +61,13 @@ import Testing
     }
 
     /// An app may use only its own rules.
-    @Test func itMayShutOutTheCommonOnes() throws {
+    @Test func appMayDisableCommonRules() throws {
         let own = shop("{ name: order, match: { kinds: 30402 }, signal: order }, { name: nothing-else, drop: true }")
         let book = try RuleBook(files: [common], ofApps: ["shop": [own]])
         #expect(name(book, 1, app: "shop") == "nothing-else" && name(book, 1, app: "default") == "note")
     }
 
-    @Test func eachMistakeIsToldOnce() {
+    @Test func everyErrorIsReportedOnce() {
         let broken = RulesFile(name: "broken.yaml", text: "version: 1\nrules: [{ tittle: a }]")
         let own = shop("{ match: { kinds: 1 }, titel: a }, { drop: true }, { title: never }")
         let mistakes = #expect(throws: Diagnostics.self) {
@@ -81,7 +81,7 @@ import Testing
         )
     }
 
-    @Test func rulesThatNoEventReachesAreMistakesInItsOwnFiles() {
+    @Test func unreachableRulesAreErrorsInTheAppsOwnFiles() {
         let own = shop("{ name: all, drop: true }, { name: never, title: never }")
         let mistakes = #expect(throws: Diagnostics.self) { _ = try RuleBook(files: [common], ofApps: ["shop": [own]]) }
         #expect(mistakes?.all.map(\.file) == ["shop.yaml"])
@@ -100,7 +100,7 @@ import Testing
         #"body: "{{^referenced}}{{excerpt(author.name)}}{{/referenced}}""#, #"url: "https://x/{{&author.name}}""#,
         #"actions: [{ id: a, label: "{{{author.name}}}" }]"#,
     ])
-    func nameIsNeededWhereATextMaySpeakOfIt(_ keys: String) throws {
+    func nameIsNeededIfATextUsesIt(_ keys: String) throws {
         #expect(try needs(keys) == [.authorName, .referencedEvent])
     }
 
@@ -109,12 +109,12 @@ import Testing
         #expect(try needs(keys) == .referencedEvent)
     }
 
-    @Test func wakeUpNeedsNothing() throws {
+    @Test func wakeUpNeedsNoContext() throws {
         #expect(try needs(#"title: "{{author.name}}""#, in: .wake) == [])
         #expect(try needs(#"mode: wake, title: "{{author.name}}""#) == [])
     }
 
-    @Test func variablesBehindADotAreThoseOfTheGroupsAroundThem() throws {
+    @Test func dottedVariablesBelongToTheEnclosingGroup() throws {
         #expect(try Template("{{#event}}{{pubkey}}{{/event}}").variables == ["event.pubkey"])
         // A variable that the inner group lacks is looked up in the outer one.
         #expect(

@@ -72,7 +72,7 @@ import Testing
         ("{ platform: ios }", true), ("{ platform: [android, ios] }", true), ("{ platform: web }", false),
         ("{ app: shop }", true), ("{ app: default }", false), ("{ app: shop, platform: web }", false),
     ])
-    func devicesAreToldApart(_ match: String, _ isRight: Bool) throws {
+    func deviceConditionsAreDistinguished(_ match: String, _ isRight: Bool) throws {
         var question = question()
         (question.platform, question.app) = ("ios", "shop")
         #expect(try holds(match, question) == isRight)
@@ -89,7 +89,7 @@ import Testing
         ("{ p: { recipient: true, 3: Host } }", false), ("{ p: { recipient: true, 3: Speaker } }", true),
         ("{ p: { 3: Host } }", true), ("{ t: { any: { min: 5 } } }", true), ("{ t: { any: { min: 6 } } }", false),
     ])
-    func everyPlaceOfATagIsAskedFor(_ tags: String, _ isRight: Bool) throws {
+    func everyTagPositionCanBeMatched(_ tags: String, _ isRight: Bool) throws {
         let question = question([
             ["t", "a", "b", "c", "5"], ["t", "d"], ["t"],
             ["p", Self.alice, "", "Host"], ["p", Self.bob, "wss://r.example", "Speaker"],
@@ -97,7 +97,7 @@ import Testing
         #expect(try holds("{ tags: \(tags) }", question) == isRight)
     }
 
-    @Test func withoutARecipientNoTagNamesThem() throws {
+    @Test func recipientTagsDoNotMatchWithoutARecipient() throws {
         let event = question([["p", Self.bob]]).event
         #expect(try !holds("{ tags: { p: { recipient: true } } }", RuleQuestion(event: event)))
     }
@@ -119,7 +119,7 @@ import Testing
         ("{ items.0.price: '2.50' }", true), ("{ huge: { min: 1000000 } }", true), ("{ nothing: '' }", false),
         ("{ items: { matches: . } }", false), ("{ total: 120, paid: true }", true),
     ])
-    func fieldsOfJSONContentAreAskedFor(_ fields: String, _ isRight: Bool) throws {
+    func jsonContentFieldsAreMatched(_ fields: String, _ isRight: Bool) throws {
         let content = """
              {"total":120,"paid":true,"status":"paid","nothing":null,"huge":1.5e6,
               "items":[{"name":"coffee","price":2.50},{"name":"tea","price":1}]}
@@ -128,11 +128,11 @@ import Testing
     }
 
     @Test(arguments: ["", "hello", "120", "{\"total\":120", "{\"total\":1,\"total\":120}"])
-    func whatIsNoJSONObjectHasNoFields(_ content: String) throws {
+    func invalidJSONObjectHasNoFields(_ content: String) throws {
         #expect(try !holds("{ json: { total: { min: 0 } } }", question(content: content)))
     }
 
-    @Test func largeContentCountsAsNoJSON() throws {
+    @Test func largeContentIsNotParsedAsJSON() throws {
         let content = "{\"total\":120,\"x\":\"\(String(repeating: "x", count: 66_000))\"}"
         #expect(try !holds("{ json: { total: 120 } }", question(content: content)))
     }
@@ -174,7 +174,7 @@ import Testing
         ),
         ("{ json: { a: yes } }", "expected true or false, or quotes around it if it is the field's value"),
     ])
-    func mistakesSayWhatWasExpected(_ match: String, _ message: String) {
+    func errorsNameTheExpectedValue(_ match: String, _ message: String) {
         let files = [
             "bad.txt": "\(Self.npub)\nalice\n",
             "secret.txt": "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5",
@@ -184,7 +184,7 @@ import Testing
         #expect(told.allSatisfy { !$0.contains("vl029mgpspedva") })
     }
 
-    @Test func aDearPatternOnAnyPlaceIsPaidForOnce() throws {
+    @Test func expensivePatternIsEvaluatedOnce() throws {
         let values = (0..<50).map { String(repeating: "a", count: 30) + "\($0)" }
         let book = try book("{ tags: { t: { any: { matches: '(a+)+$' } } } }")
         let question = question([["t"] + values])
@@ -219,7 +219,7 @@ import Testing
         return rule.name
     }
 
-    @Test func whatExceedsTheBudgetDoesNotMatchAndIsCountedOnceAnEvent() throws {
+    @Test func patternOverItsBudgetDoesNotMatchAndIsCountedOncePerEvent() throws {
         let book = try #require(book)
         #expect(name(question(1, content: "aaa")) == "greedy")
         #expect(book.exceededPatterns.isEmpty)
@@ -238,7 +238,7 @@ import Testing
         #expect(name(question(2, content: "", tags: [["t", "b"], ["t", "a"]])) == "tagged")
     }
 
-    @Test func aDearAnswerIsOfItsEventOnly() {
+    @Test func expensiveResultIsCachedPerEvent() {
         // Expensive, but within the budget.
         let long = String(repeating: "b", count: 50_000)
         #expect(name(question(1, content: long + "a")) == "greedy")

@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: [30311, 22242, 10002, 0, 5, 9734] as [UInt16])
-    func otherKindsWakeNobody(_ kind: UInt16) {
+    func otherKindsSendNoPush(_ kind: UInt16) {
         #expect(book.notification(for: Fixture.input(kind: kind)) == nil)
         #expect(book.notifiableKinds?.contains(kind) == false)
     }
@@ -125,7 +125,7 @@ import Testing
         arguments: [(7, Signal.reaction), (6, .repost), (1809, .repost), (3, .follow), (1059, .dm)]
             as [(UInt16, Signal)]
     )
-    func wakeShowsNothingButTheSignal(_ kind: UInt16, _ signal: Signal) throws {
+    func wakeShowsOnlyTheSignal(_ kind: UInt16, _ signal: Signal) throws {
         let input = Fixture.input(kind: kind, content: "secret", referenced: ReferencedEvent(id: Fixture.referencedID))
         let notification = try #require(book.notification(for: input, mode: .wake))
         #expect(notification == .wake(signal, urgency: notification.urgency))
@@ -144,14 +144,14 @@ import Testing
 
     /// Seed 000: `aps.alert.body` is always there.
     @Test(arguments: [1, 3, 4, 6, 7, 14, 1059, 1808, 1809, 9735, 21059] as [UInt16], ["", " \n", "\u{200B}\u{202E}"])
-    func aBodyIsAlwaysThere(_ kind: UInt16, _ content: String) throws {
+    func bodyIsNeverMissing(_ kind: UInt16, _ content: String) throws {
         var input = Fixture.input(kind: kind, content: content, signal: .mention)
         input.zap = kind == 9735 ? Fixture.zap(millisats: 21_000, comment: content) : nil
         let body = try #require(book.notification(for: input)).body
         #expect(body.contains { !$0.isWhitespace }, "\(body)")
     }
 
-    @Test func theBodyOfAReactionIsCutAsThatOfANote() throws {
+    @Test func reactionBodyIsCutLikeANote() throws {
         let input = Fixture.input(kind: 7, content: String(repeating: "🔥", count: 150))
         #expect(try #require(book.notification(for: input)).body == String(repeating: "🔥", count: 100) + "...")
     }

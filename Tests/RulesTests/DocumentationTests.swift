@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func everyBlockOfTheDocumentationIsRead() throws {
+    @Test func everyDocumentedBlockIsValid() throws {
         let blocks = try Self.blocks()
         #expect(blocks.count >= 8)
         for file in blocks.flatMap(Self.files) {
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// A variable, function, condition or key without documentation is as good as missing.
-    @Test func everythingThatCanBeSaidIsDocumented() throws {
+    @Test func everyKeyIsDocumented() throws {
         let text = try String(contentsOf: Self.contrib.appending(path: "docs/rules.md"), encoding: .utf8)
         for variable in TemplateVariable.ofEvents {
             let parts = variable.name.split(separator: ".")

@@ -73,7 +73,7 @@ import TimeTestSupport
             apns: { badge: "{{round(event.json.order.total)}}" }
         """#
 
-    @Test func aMarketplaceTellsOfOffersQuestionsAndOrders() throws {
+    @Test func marketplaceRulesCoverOffersQuestionsAndOrders() throws {
         let files = ["shops.txt": "# ours\n\(Self.seller)\n"]
         let seller = try #require(PublicKey(hex: Self.seller))
         func listing(_ price: [String], _ status: String = "active") -> [[String]] {
@@ -139,7 +139,7 @@ import TimeTestSupport
             drop: true
         """#
 
-    @Test func liveStreamsTellWhoIsOnStage() throws {
+    @Test func liveStreamRulesCoverParticipants() throws {
         func stream(_ role: String, _ watching: String, status: String = "live") -> [[String]] {
             [
                 ["d", "demo"], ["title", "Demo"], ["status", status], ["starts", "1708000000"],
@@ -179,7 +179,7 @@ import TimeTestSupport
             title: { default: "+{{number(sats(event.tag.amount))}} sats", de: "+{{number(sats(event.tag.amount))}} Sats" }
         """#
 
-    @Test func aWalletKnowsItsConnections() throws {
+    @Test func walletRulesCoverConnections() throws {
         let files = ["connections.txt": NIP19.npub(Fixture.sender) + " # phone"]
         let tags = [["p", Self.recipient], ["encryption", "nip44_v2"], ["expiration", "1708000900"]]
         let ours = try told(Self.wallet, 23194, tags, by: Fixture.sender, files: files)
@@ -218,7 +218,7 @@ import TimeTestSupport
             title: "{{author.name}} merged it"
         """#
 
-    @Test func gitTellsOfPatchesAndIssues() throws {
+    @Test func gitRulesCoverPatchesAndIssues() throws {
         let files = ["maintainers.txt": Self.seller]
         let repository = ["a", "30617:\(Self.seller):carillon"]
         let first = [repository, ["t", "root"], ["p", Self.recipient]]

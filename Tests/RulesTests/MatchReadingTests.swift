@@ -58,11 +58,11 @@ import Testing
             "rules.yaml:3:22: rules[0].match.signal: 'DM' is none of dm, mention, reply, reaction, repost, follow, zap; did you mean 'dm'?"
         ),
     ])
-    func mistakesSayWhereAndWhatIsExpected(_ match: String, _ mistake: String) {
+    func errorsNameThePlaceAndTheExpectedValue(_ match: String, _ mistake: String) {
         #expect(mistakes("version: 1\nrules:\n  - match: \(match)\n").contains(mistake))
     }
 
-    @Test func aRuleThatNoEventReachesIsAMistake() {
+    @Test func unreachableRuleIsAnError() {
         let rules = """
             version: 1
             rules:

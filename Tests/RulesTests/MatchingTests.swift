@@ -94,7 +94,7 @@ import Testing
         #expect(try holds("{ followed: \(wanted) }", question) == (wanted == isFollowed))
     }
 
-    @Test func whoseListNobodyKnowsFollowsNobodyButLosesNothing() throws {
+    @Test func unknownFollowListMeansNotFollowedWithoutLosingEvents() throws {
         #expect(try holds("{ followed: false }", question()) && !holds("{ followed: true }", question()))
         let book = try RuleBook(
             yaml: "version: 1\nrules: [{ match: { followed: false }, drop: true }, { signal: hit }]",
@@ -173,11 +173,11 @@ import Testing
             ("{ signal: any }", nil), ("{ match: { relation: reply }, signal: any }", nil), ("{ drop: true }", []),
         ] as [(String, Set<UInt16>?)]
     )
-    func kindsThatCanWakeSomebody(_ rule: String, _ kinds: Set<UInt16>?) throws {
+    func notifiableKindsOfARule(_ rule: String, _ kinds: Set<UInt16>?) throws {
         #expect(try RuleBook(yaml: "version: 1\nrules: [\(rule)]", name: "r").notifiableKinds == kinds)
     }
 
-    @Test func saysWhatItAsksFor() throws {
+    @Test func rulesNeedsAreReported() throws {
         let none = try RuleBook(yaml: "version: 1\nrules: [{ match: { kinds: 1 } }]", name: "r")
         #expect(!none.asksForFollows && !none.asksForLanguage && none.languages.isEmpty)
         let some = try RuleBook(

@@ -30,7 +30,7 @@ struct RequestedRuleTests {
         }
     }
 
-    @Test func textsAreAsTheyAre() throws {
+    @Test func requestedTextsAreVerbatim() throws {
         let json = """
             {"title": "{{event.content}} ${HOME}", "body": "{{", "data": {"a": "{{count}}", "b": 7, "c": [true, null]},
              "url": "app://{{x}}", "apns": {"sound": "{{event.id}}", "badge": 3}, "key": "{{y}}", "pace": "latest"}
@@ -44,7 +44,7 @@ struct RequestedRuleTests {
         #expect(nudge.neutral.title == "Something" && nudge.title.isEmpty)
     }
 
-    @Test func numbersAreAsTheyAre() throws {
+    @Test func requestedNumbersAreVerbatim() throws {
         let json = #"{"title": "a", "data": {"number": 12345678901234567890, "small": -0.10, "e": 1E2}}"#
         let input = Fixture.input(kind: 20_063)
         let rendered = try Self.rule(json).render(input, signal: Signal(rawValue: "notification"), mode: .alert)
@@ -52,7 +52,7 @@ struct RequestedRuleTests {
         #expect(Self.mistakes(#"{"title": "a", "data": {"n": 1e999}}"#).keys.sorted() == ["/data/n"])
     }
 
-    @Test func pluginsTakeNoMoreKeys() {
+    @Test func pluginsAcceptAtMost256Keys() {
         let members = (1...257).map { "\"k\($0)\": \($0)" }
         func json(_ count: Int) -> String {
             "{\"title\": \"a\", \"data\": {\(members.prefix(count).joined(separator: ","))}}"
@@ -61,7 +61,7 @@ struct RequestedRuleTests {
         #expect(Self.mistakes(json(257)).keys.sorted() == ["/data"])
     }
 
-    @Test func eachMistakeIsNamedByItsPlace() {
+    @Test func everyErrorIsNamedByItsPlace() {
         #expect(Self.mistakes(#"{"title": "a"}"#).isEmpty)
         #expect(Self.mistakes(#"{"titel": "a"}"#)["/titel"]?.contains("did you mean 'title'?") == true)
         #expect(Self.mistakes(#"{"title": ["a"]}"#)["/title"] != nil)

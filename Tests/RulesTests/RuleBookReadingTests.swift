@@ -20,7 +20,7 @@ import Testing
         try RuleBook(yaml: "version: 1\nrules:\n" + rules, name: "rules.yaml")
     }
 
-    @Test func everyMistakeIsToldAtOnceWithItsLine() {
+    @Test func allErrorsAreReportedTogetherWithTheirLines() {
         let yaml = """
             version: 2
             rules:
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["", "[]", "version: 1", "rules: []", "just text"])
-    func whatIsNoRulesFileIsRefused(_ yaml: String) {
+    func invalidRulesFileIsRefused(_ yaml: String) {
         #expect(!mistakes(yaml).isEmpty)
     }
 
@@ -82,7 +82,7 @@ import Testing
         #expect(book.notification(for: Fixture.input(kind: 1)) == nil)
     }
 
-    @Test func anyKindCanBeMadeNotifiableUnderANewSignal() throws {
+    @Test func anyKindIsNotifiableUnderANewSignal() throws {
         let book = try book(
             "  - { match: { kinds: 23194 }, signal: wallet, title: \"Payment request\", urgency: high }\n"
         )
@@ -92,13 +92,13 @@ import Testing
         #expect(book.namedSignals == [Signal(rawValue: "wallet")])
     }
 
-    @Test func ruleMayShowLessThanTheDeviceAsksFor() throws {
+    @Test func ruleMayReduceTheDevicesMode() throws {
         let book = try book("  - { match: { kinds: 1 }, mode: wake, title: secret }\n")
         let input = Fixture.input(kind: 1, signal: .mention)
         #expect(book.notification(for: input) == .wake(.mention, urgency: .normal))
     }
 
-    @Test func templatesPutInUntrustedTextVerbatimAndNeverRunIt() throws {
+    @Test func untrustedTextIsInsertedVerbatimAndNeverEvaluated() throws {
         let book = try book("  - { match: { kinds: 1 }, title: \"{{author.name}} & {{{event.content}}}\" }\n")
         let input = Fixture.input(
             kind: 1,
@@ -109,7 +109,7 @@ import Testing
         #expect(book.notification(for: input)?.title == "\"x\" {{event.id}} & {{author.pubkey}} <b>")
     }
 
-    @Test func sectionsAskWhetherTheReferencedEventIsKnown() throws {
+    @Test func sectionsTestForTheReferencedEvent() throws {
         let book = try book(
             "  - { match: { kinds: 7 }, signal: reaction, title: \"{{#referenced}}on {{id}}{{/referenced}}{{^referenced}}on nothing{{/referenced}}\" }\n"
         )
@@ -142,7 +142,7 @@ import Testing
         )
     }
 
-    @Test func summarySpeaksOfTheCount() throws {
+    @Test func summaryShowsTheCount() throws {
         let book = try RuleBook(yaml: "version: 1\nrules: []\nsummary: { title: \"{{count}} new\" }\n", name: "r")
         let summary = book.renderSummary(count: 7, signal: .dm, urgency: .high, mode: .alert)
         #expect(summary.title == "7 new" && summary.count == 7)

@@ -51,7 +51,7 @@ import TimeTestSupport
         ("apns: { push-type: widgets }", "widgets", .special, .latest),
         ("apns: { push-type: controls }", "controls", .special, .latest),
     ])
-    func theTableOfAPNsSaysHowEachTypeWaits(rule: String, type: String, nature: PushNature, pace: PushPace) throws {
+    func apnsPushTypesHaveTheirPushKind(rule: String, type: String, nature: PushNature, pace: PushPace) throws {
         let push = try push(rule)
         #expect(push.type == type && push.nature == nature && push.pace == pace)
     }
@@ -62,11 +62,11 @@ import TimeTestSupport
         ("web", "title: x", .alert), ("ntfy", "apns: { content-available: 1 }", .data),
         ("myplugin", "title: x, apns: { push-type: voip }", .alert), ("myplugin", "apns: { push-type: voip }", .data),
     ])
-    func otherPlatformsShowTextsOrNothing(platform: String, rule: String, expected: PacedPush) throws {
+    func otherPlatformsShowTextsOrStaySilent(platform: String, rule: String, expected: PacedPush) throws {
         #expect(try push(rule, on: platform) == expected)
     }
 
-    @Test func aRuleMaySayItself() throws {
+    @Test func ruleMaySetItsPushKind() throws {
         #expect(try push("title: x, pace: immediate").pace == .immediate)
         #expect(try push("title: x, pace: latest").pace == .latest)
         #expect(try push("title: x, pace: latest, apns: { push-type: voip }").pace == .latest)
@@ -85,7 +85,7 @@ import TimeTestSupport
         #expect(try push("apns: { push-type: voip }", in: .wake).pace == .immediate)
     }
 
-    @Test func aKeySaysWhatBelongsTogether() throws {
+    @Test func collapseKeyGroupsPushes() throws {
         func key(_ rule: String, _ tags: [[String]] = []) throws -> String {
             let yaml = "version: 1\nrules:\n  - { match: { kinds: [1] }, \(rule) }\n"
             let rule = try #require(try RuleBook(yaml: yaml, name: "r.yaml").rules.first)
@@ -101,7 +101,7 @@ import TimeTestSupport
         #expect(try key("name: a, apns: { event: end }") != key("name: a, apns: { push-type: widgets }"))
     }
 
-    @Test func mistakesAreTold() {
+    @Test func paceErrorsAreReported() {
         #expect(mistakes("title: x, pace: later")[0].contains("rules[0].pace: "))
         #expect(
             mistakes("title: x, key: a") == [
@@ -112,13 +112,13 @@ import TimeTestSupport
         #expect(mistakes("title: x, key: a, apns: { event: end }") == [])
     }
 
-    @Test func keyVariablesAreAmongWhatARuleNeeds() throws {
+    @Test func collapseKeyVariablesAreNeeded() throws {
         let yaml =
             "version: 1\nrules:\n  - { match: { kinds: [1] }, event_data: false, title: x, pace: latest, key: '{{author.name}}' }\n"
         #expect(try RuleBook(yaml: yaml, name: "r.yaml").rules.first?.needs(in: .alert) == .authorName)
     }
 
-    @Test func onlyIPhonesHaveABudgetOfSilentPushes() {
+    @Test func onlyIPhonesHaveABackgroundPushLimit() {
         #expect(PlatformCatalog.builtIn.silentPushesPerHour == ["ios": 3])
     }
 }

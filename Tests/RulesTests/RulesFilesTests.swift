@@ -28,7 +28,7 @@ import Testing
             """
     )
 
-    @Test func theFirstFilesRulesComeFirst() throws {
+    @Test func firstFilesRulesPrecedeOthers() throws {
         let book = try RuleBook(files: [own, common])
         #expect(book.rules.map(\.name) == ["rule-1", "rule-2", "first"])
         #expect(book.notification(for: Fixture.input(kind: 7, content: "-")) == nil)
@@ -37,7 +37,7 @@ import Testing
         #expect(other.notification(for: Fixture.input(kind: 7, content: "-")) != nil)
     }
 
-    @Test func ofWhatThereIsOneTheFirstFileThatHasItDecides() throws {
+    @Test func firstFileWithASingletonKeyDecides() throws {
         func summary(_ files: [RulesFile]) throws -> String {
             try RuleBook(files: files).renderSummary(count: 3, signal: .dm, urgency: .normal, mode: .alert).title
         }
@@ -49,7 +49,7 @@ import Testing
         )
     }
 
-    @Test func categoriesAddUp() throws {
+    @Test func categoriesAreMerged() throws {
         let buttons = RulesFile(
             name: "buttons.yaml",
             text: """
@@ -67,7 +67,7 @@ import Testing
         #expect(try RuleBook(files: [more, buttons]).rules.count == 1)
     }
 
-    @Test func mistakesNameTheirOwnFile() {
+    @Test func errorsNameTheirOwnFile() {
         let wrong = RulesFile(name: "wrong.yaml", text: "version: 1\nruels: []\nsummary: { titel: x }\n")
         let empty = RulesFile(name: "empty.yaml", text: "")
         let error = #expect(throws: Diagnostics.self) { try RuleBook(files: [own, wrong, common, empty]) }
@@ -81,7 +81,7 @@ import Testing
         )
     }
 
-    @Test func aFileBehindOneThatTakesEverythingIsAMistakeOfTheLater() {
+    @Test func unreachableFileIsAnErrorInTheLaterFile() {
         let all = RulesFile(name: "all.yaml", text: "version: 1\nrules:\n  - { name: all, drop: true }\n")
         let error = #expect(throws: Diagnostics.self) { try RuleBook(files: [own, all, common]) }
         #expect(

@@ -24,7 +24,7 @@ struct SilenceTests {
         ("title: t, apns: { push-type: complication }", ["ios"]),
         ("mode: nudge, apns: { content-available: 1 }", ["ios"]),
     ])
-    func whatShowsNothingIsSilent(keys: String, platforms: [String]) throws {
+    func ruleThatShowsNoTextIsSilent(keys: String, platforms: [String]) throws {
         let rule = try Self.rule(keys)
         for platform in platforms { #expect(rule.isSilent(on: platform), "\(keys) on \(platform)") }
     }
@@ -42,13 +42,13 @@ struct SilenceTests {
         ("mode: nudge", ["ios", "android", "ntfy"]),
         ("mode: wake", ["ntfy", "gotify"]),
     ])
-    func whatShowsSomethingIsNot(keys: String, platforms: [String]) throws {
+    func ruleThatShowsAnythingIsNotSilent(keys: String, platforms: [String]) throws {
         let rule = try Self.rule(keys)
         for platform in platforms { #expect(!rule.isSilent(on: platform), "\(keys) on \(platform)") }
     }
 
     @Test(arguments: Mode.allCases)
-    func noFormOfASilentNotificationShowsAnything(_ mode: Mode) throws {
+    func silentNotificationIsSilentInEveryMode(_ mode: Mode) throws {
         let rule = try Self.rule("apns: { content-available: 1, badge: 3 }, category: c")
         var form: Notification? = rule.render(Fixture.input(kind: 1), signal: .mention, mode: mode, isSilent: true)
         while let notification = form {
@@ -86,7 +86,7 @@ struct StricterPresentationTests {
         notification.neutralPresentation.native[platform] ?? ""
     }
 
-    @Test func aNudgeKeepsWhatTellsNothing() throws {
+    @Test func nudgeKeepsKeysWithoutContent() throws {
         let nudge = try notification(
             """
             category: note, thread: "{{event.id}}", url: "app://{{event.id}}",
@@ -113,7 +113,7 @@ struct StricterPresentationTests {
         #expect(try block("gotify", of: nudge) == #"{"priority":2}"#)
     }
 
-    @Test func whatVariablesDecideIsAtItsQuietest() throws {
+    @Test func valuesFromVariablesAreQuietestInANudge() throws {
         let nudge = try notification(
             #"""
             category: "kind_{{event.kind}}",
@@ -127,7 +127,7 @@ struct StricterPresentationTests {
         #expect(try block("ntfy", of: nudge) == #"{"priority":1}"#)
     }
 
-    @Test func whoCarriesASealedPushIsNotToldWhichRuleItIsOf() throws {
+    @Test func sealedPushHidesItsRuleFromThePushService() throws {
         let keys = "category: coins, apns: { sound: coins.caf, badge: 1, interruption-level: passive, category: COINS }"
         let sealed = try notification(keys, .sealed, others: "  - { match: { kinds: [7] }, title: t }")
         #expect(sealed.neutralPresentation.category.isEmpty)
@@ -139,7 +139,7 @@ struct StricterPresentationTests {
         #expect(try block("ios", of: only).contains(#""category":"COINS""#))
     }
 
-    @Test func theFilesNudgeTakesEveryKeyOfARule() throws {
+    @Test func fileLevelNudgeAcceptsEveryRuleKey() throws {
         let top = #"""
             nudge:
               title: News
@@ -183,7 +183,7 @@ struct StricterPresentationTests {
         }
     }
 
-    @Test func aRuleThatOnlyNudgesSaysItself() throws {
+    @Test func nudgeOnlyRuleHasItsOwnTexts() throws {
         let nudge = try notification(
             "mode: nudge, apns: { sound: mine.caf }",
             .alert,
@@ -196,7 +196,7 @@ struct StricterPresentationTests {
         )
     }
 
-    @Test func aWakeUpIsNoLouderThanTheMessageWherePeopleSeeIt() throws {
+    @Test func visibleWakeUpIsNotLouderThanTheAlert() throws {
         let wake = try notification("ntfy: { priority: 1, tags: [bell] }, apns: { sound: default }", .wake)
         #expect(wake.mode == .wake && wake.neutralPresentation == Presentation(native: ["ntfy": #"{"priority":1}"#]))
     }
@@ -209,7 +209,7 @@ struct BatchTests {
             .renderSummary(count: 7, signal: .dm, urgency: urgency, mode: mode, now: 1_000_000)
     }
 
-    @Test func soundsAsTheBuiltInRulesDo() throws {
+    @Test func summarySoundsLikeTheBuiltInRules() throws {
         let book = try RuleBook.builtIn()
         let batch = book.renderSummary(count: 7, signal: .dm, urgency: .high, mode: .alert)
         #expect(batch.title == "7 new notifications" && batch.category == "batch" && batch.count == 7)
@@ -221,12 +221,12 @@ struct BatchTests {
         }
     }
 
-    @Test func isQuietWhereAllOfItIs() throws {
+    @Test func summaryOfQuietEventsIsQuiet() throws {
         let batch = try RuleBook.builtIn().renderSummary(count: 7, signal: .reaction, urgency: .low, mode: .alert)
         #expect(batch.native["ios"] == #"{"mutable-content":1,"badge":1,"interruption-level":"passive"}"#)
     }
 
-    @Test func doesAsTheRulesItStandsFor() throws {
+    @Test func summaryFollowsItsRules() throws {
         let rules = """
             rules:
               - { match: { kinds: [1] }, title: a, apns: { sound: a, badge: 2, interruption-level: time-sensitive } }
@@ -240,7 +240,7 @@ struct BatchTests {
         #expect(try batch("rules: [{ match: { kinds: [1] }, title: a }]").native["ios"] == #"{"mutable-content":1}"#)
     }
 
-    @Test func takesNoCriticalSoundOfOneRule() throws {
+    @Test func summaryIgnoresASingleCriticalSound() throws {
         let rules = """
             rules:
               - { match: { kinds: [1] }, title: a, apns: { sound: { critical: 1, name: alarm.caf } } }
@@ -252,7 +252,7 @@ struct BatchTests {
     }
 
     /// An app that lets FCM draw would show no message without a notification.
-    @Test func isDrawnByFCMWhereRulesAre() throws {
+    @Test func summaryIsShownByFCMIfItsRulesAre() throws {
         let rules =
             "rules: [{ match: { kinds: [1] }, title: a, fcm: { style: notification, notification: { channelId: c } } }]"
         let native = #"{"style":"notification","notification":{"channelId":"c"}}"#
@@ -260,7 +260,7 @@ struct BatchTests {
         #expect(try batch("rules: [{ match: { kinds: [1] }, title: a }]").native["android"] == nil)
     }
 
-    @Test func takesEveryKeyOfARule() throws {
+    @Test func summaryAcceptsEveryRuleKey() throws {
         let batch = try batch(
             #"""
             rules: [{ match: { kinds: [1] }, title: a, apns: { sound: default } }]
@@ -298,7 +298,7 @@ struct BatchTests {
         ("summary: { match: { kinds: [1] } }", "summary: unknown key 'match'"),
         ("summary: { urgency: loud }", "summary.urgency: 'loud' is none of low, normal, high"),
     ])
-    func whatDoesNotBelongThereIsAMistake(text: String, mistake: String) {
+    func misplacedKeyIsAnError(text: String, mistake: String) {
         let error = #expect(throws: (any Error).self) { try batch("rules: []\n" + text) }
         #expect(error.map { "\($0)" }?.contains(mistake) == true, "\(error.map { "\($0)" } ?? "")")
     }

@@ -8,7 +8,7 @@ import Testing
         "{{shout(event.content)}}", "{{excerpt(nope)}}", "{{> other}}", "{{<other}}{{/other}}", "{{$block}}{{/block}}",
         "{{=<% %>=}}<%event.id%>", "{{% CONTENT_TYPE:HTML}}", "{{}}", "{{{}}}", "{{ }}",
     ])
-    func whatWouldPrintNothingOrTheProgramsInsidesIsRefused(_ text: String) {
+    func templateThatPrintsNothingOrInternalsIsRefused(_ text: String) {
         #expect(throws: TemplateError.self) { try Template(text) }
     }
 
@@ -19,11 +19,11 @@ import Testing
         "{{#event.content}}{{^event}}{{subject}}{{/event}}{{/event.content}}",
         "{{#referenced}}{{npub(id)}}{{/referenced}}",
     ])
-    func shortNamesAreOfTheGroupAroundThem(_ text: String) {
+    func shortNamesBelongToTheEnclosingGroup(_ text: String) {
         #expect(throws: TemplateError.self) { try Template(text) }
     }
 
-    @Test func aSectionOfATextLeavesTheGroupAroundIt() throws {
+    @Test func textSectionLeavesTheEnclosingGroup() throws {
         let text = "{{#event}}{{#subject}}{{content}} {{upper(content)}} {{tag.t}}{{/subject}}{{/event}}"
         let input = Fixture.input(kind: 1, content: "a\u{202E}b", tags: [["subject", "hi"], ["t", "x"]])
         #expect(try Template(text).render(TemplateValues(input)) == "ab AB x")
@@ -42,17 +42,17 @@ import Testing
         "{{#event.content}}{{event.content}}{{/event.content}}", "{{#zap}}{{#comment}}{{amount}}{{/comment}}{{/zap}}",
         "{{^zap}}{{event.kind}}{{count}}{{/zap}}", "no tags, { one } brace",
     ])
-    func whatTheDocumentationShowsIsTaken(_ text: String) {
+    func documentedTemplateIsAccepted(_ text: String) {
         #expect(throws: Never.self) { try Template(text) }
     }
 
     @Test(arguments: ["", " ", "\n\t", "\u{200B}"])
-    func aTextThatShowsNothingCountsAsMissing(_ content: String) throws {
+    func emptyTextCountsAsMissing(_ content: String) throws {
         let template = try Template("{{#event.content}}some{{/event.content}}{{^event.content}}none{{/event.content}}")
         #expect(template.render(TemplateValues(Fixture.input(kind: 1, content: content))) == "none")
     }
 
-    @Test func sectionsWithoutEndAreRefusedBeforeTheyAreParsed() {
+    @Test func excessiveSectionsAreRefusedBeforeParsing() {
         let text =
             String(repeating: "{{#event.content}}", count: 50_000)
             + String(repeating: "{{/event.content}}", count: 50_000)

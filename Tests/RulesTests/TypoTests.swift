@@ -17,7 +17,7 @@ import Testing
 
     private static let quotes = "a text with {{…}} in it needs quotes around it, as in \"{{author.name}}\""
 
-    @Test(arguments: plausible) func isToldWhatWasExpected(_ keys: String, _ beginning: String) {
+    @Test(arguments: plausible) func typoErrorNamesTheExpectedWord(_ keys: String, _ beginning: String) {
         let told = mistakes("version: 1\nrules:\n  - \(keys)\n    match: { kinds: 1 }\n")
         if beginning.isEmpty {
             #expect(told.isEmpty, "\(told)")

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func aKindWithoutAWordNeedsASignal() {
+    @Test func kindWithoutADefaultSignalNeedsOne() {
         #expect(
             mistakes("- { match: { kinds: [1, 30402, 30023] }, title: a }") == [
                 "0:3:3: rules[0]: 'signal' is missing: Carillon has no default signal for kind 30023"
@@ -75,7 +75,7 @@ import Testing
         ),
         ("language: de-AT-1996", "language: expected a language, as in de, pt-BR or zh-Hant"),
     ])
-    func conditionsThatNeverHold(_ match: String, _ mistake: String) {
+    func impossibleConditionsAreErrors(_ match: String, _ mistake: String) {
         let told = mistakes("- { match: { \(match) }, signal: hit }")
         #expect(told.count == 1 && told[0].hasSuffix("rules[0].match.\(mistake)"), "\(told)")
     }
@@ -85,11 +85,11 @@ import Testing
         "relation: [reply, quote], signal: mention", "relation: [reply, quote], tags: { q: false }",
         "zap: { min: 21 }, signal: [zap, dm]", "p_tags: { min: 1, max: 1 }", "tags: { p: true }",
     ])
-    func conditionsThatSomeEventMeets(_ match: String) {
+    func possibleConditionsAreAccepted(_ match: String) {
         #expect(mistakes("- { match: { \(match) }, signal: hit }") == [])
     }
 
-    @Test func whatDropsSaysNothing() {
+    @Test func dropRuleMustNotSetOtherKeys() {
         let told = mistakes(
             "- { name: a, match: { kinds: 7 }, drop: true, title: t, signal: s, apns: { badge: 1 }, urgency: low }"
         )
@@ -102,7 +102,7 @@ import Testing
         #expect(mistakes("- { name: a, match: { kinds: 7 }, drop: false, title: t }") == [])
     }
 
-    @Test func theRulesOfAFileHaveNamesOfTheirOwn() {
+    @Test func ruleNamesAreUniqueWithinAFile() {
         let one = "- { name: like, match: { kinds: 7 } }"
         #expect(
             mistakes(one + "\n- { name: like, match: { kinds: 6 } }")
@@ -112,7 +112,7 @@ import Testing
         #expect(mistakes(one, one) == [])
     }
 
-    @Test func aRuleBehindOneForItsKindsIsAMistake() {
+    @Test func ruleAfterACatchAllForItsKindsIsAnError() {
         let general = "- { name: any, match: { kinds: [7, 6] } }"
         let special = "- { match: { kinds: 7, content: '-' }, drop: true }"
         #expect(

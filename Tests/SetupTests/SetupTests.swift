@@ -32,14 +32,14 @@ private func mistakes(_ text: String, _ machine: SetupMachine = machine()) -> [S
 }
 
 struct SetupAnswersTests {
-    @Test func tokensThatNobodyHasAreWellFormedAndNew() {
+    @Test func unusedTokensAreWellFormedAndNew() {
         let tokens = (0..<2).compactMap { _ in SetupPlan.unusedToken(of: "ios") }
         #expect(tokens.allSatisfy { $0.count == 64 && $0.allSatisfy(\.isHexDigit) } && Set(tokens).count == 2)
         #expect(SetupPlan.unusedToken(of: "android")?.contains(":APA91b") == true)
         #expect(SetupPlan.unusedToken(of: "email") == nil)
     }
 
-    @Test func anEmptyMappingMeansTheSuggestions() throws {
+    @Test func emptyMappingUsesTheSuggestions() throws {
         let answers = try read("{}")
         #expect(answers["folder"] == "/home/alice/carillon")
         #expect(answers["services"] == "unifiedpush, ntfy")
@@ -149,7 +149,7 @@ struct SetupAnswersTests {
         #expect(found.contains { $0.contains(expected) }, "\(found)")
     }
 
-    @Test func pluginsAreAskedForWhereNoneWereFound() {
+    @Test func pluginFolderIsAskedForIfNoneWasFound() {
         #expect(mistakes("{}", machine(plugins: nil)).contains { $0.contains("'plugins' is missing") })
     }
 }
@@ -159,7 +159,7 @@ struct SetupInterviewTests {
         SetupInterview(SetupQuestions(machine: machine))
     }
 
-    @Test func emptyLinesTakeTheSuggestions() throws {
+    @Test func emptyLinesUseTheSuggestions() throws {
         var interview = interview()
         var keys: [String] = []
         while let question = interview.question {
@@ -175,13 +175,13 @@ struct SetupInterviewTests {
         #expect(interview.complete["plugins"] == "/opt/plugins")
     }
 
-    @Test func aWrongAnswerLeavesTheQuestion() {
+    @Test func invalidAnswerRepeatsTheQuestion() {
         var interview = interview()
         #expect(throws: SetupError.self) { try interview.answer("perhaps") }
         #expect(interview.question?.key == "run")
     }
 
-    @Test func servicesBringTheirQuestions() throws {
+    @Test func chosenServicesAddTheirQuestions() throws {
         var interview = interview(machine(["/tmp/work/key.p8": p8]))
         while interview.question?.key != "services" { try interview.answer("") }
         try interview.answer("1, web")
@@ -197,7 +197,7 @@ struct SetupInterviewTests {
         #expect(interview.complete["web.navigate"] == "")
     }
 
-    @Test func goingBackSuggestsTheOldAnswer() throws {
+    @Test func backSuggestsThePreviousAnswer() throws {
         var interview = interview()
         var hasGoneBack = interview.back()
         #expect(!hasGoneBack)
@@ -225,7 +225,7 @@ struct SetupInterviewTests {
         #expect(interview.complete["email.server"] == nil)
     }
 
-    @Test func whatWasGivenIsNotAsked() throws {
+    @Test func givenSettingIsNotAsked() throws {
         var given = SetupAnswers()
         given["folder"] = "/srv"
         var interview = SetupInterview(SetupQuestions(machine: machine()), given: given)
@@ -257,7 +257,7 @@ struct SetupPlanTests {
         #expect(plan.files.count == 4)
     }
 
-    @Test func credentialsOfAServiceAreLent() throws {
+    @Test func serviceCredentialsUseSystemdCredentials() throws {
         let text = """
             services: [ios, android, web]
             ios: { topic: com.example.app, team_id: ABCDEFGHIJ, key_id: KLMNOPQRST, key_file: /p8 }
@@ -278,13 +278,13 @@ struct SetupPlanTests {
         #expect(plan.newVAPIDKey == "/etc/carillon/secrets/vapid.pem")
     }
 
-    @Test func withoutAnAddressThereIsNoWebServer() throws {
+    @Test func webServerRequiresAnAddress() throws {
         let plan = try plan("{}")
         #expect(plan.files.map(\.path) == ["/home/alice/carillon/carillon.yaml"])
         #expect(plan.nextSteps(publicKey: nil).contains { $0.contains("relay.url") })
     }
 
-    @Test func aPortStandsInTheWebServersTexts() throws {
+    @Test func webServerTextsContainThePort() throws {
         let plan = try plan("url: wss://a.example:8443")
         #expect(file("nginx.conf", plan)?.contains("listen 8443 ssl;") == true)
         #expect(file("nginx.conf", plan)?.contains("server_name a.example;") == true)
@@ -350,7 +350,7 @@ struct SetupPlanTests {
         #expect(!plan.files.contains { $0.text.contains("secret\n") || $0.text.contains("=a\n") })
     }
 
-    @Test func theirCredentialsAreLentToo() throws {
+    @Test func furtherServicesUseSystemdCredentialsToo() throws {
         let plan = try everything(isRoot: true)
         #expect(
             plan.credentialFiles.map(\.name) == [
@@ -368,7 +368,7 @@ struct SetupPlanTests {
         #expect(try everything(isRoot: false).checkCommand("mqtt").hasSuffix("carillon.yaml mqtt check"))
     }
 
-    @Test func theWebServerPassesTelegramsPostsOn() throws {
+    @Test func webServerForwardsTelegramsPosts() throws {
         let plan = try everything(isRoot: false)
         #expect(file("nginx.conf", plan)?.contains("location /plugins/ {") == true)
         #expect(file("Caddyfile", plan)?.contains("handle /plugins/* {\n        reverse_proxy 127.0.0.1:7448") == true)

@@ -38,20 +38,20 @@ struct ConnectionStatusTests {
     ]
 
     @Test(arguments: http2)
-    func ofAPNs(_ row: StatusRow) async throws { try await row.check(with: APNs()) }
+    func connectionFailuresOfAPNs(_ row: StatusRow) async throws { try await row.check(with: APNs()) }
 
     @Test(arguments: http2)
-    func ofFCM(_ row: StatusRow) async throws { try await row.check(with: FCM()) }
+    func connectionFailuresOfFCM(_ row: StatusRow) async throws { try await row.check(with: FCM()) }
 
     @Test(arguments: http1)
-    func ofUnifiedPush(_ row: StatusRow) async throws { try await row.check(with: UnifiedPush()) }
+    func connectionFailuresOfUnifiedPush(_ row: StatusRow) async throws { try await row.check(with: UnifiedPush()) }
 
     @Test(arguments: http1)
-    func ofWebPush(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
+    func connectionFailuresOfWebPush(_ row: StatusRow) async throws { try await row.check(with: WebPush()) }
 
     @Test(arguments: http1)
-    func ofNtfy(_ row: StatusRow) async throws { try await row.check(with: Ntfy()) }
+    func connectionFailuresOfNtfy(_ row: StatusRow) async throws { try await row.check(with: Ntfy()) }
 
     @Test(arguments: http1)
-    func ofGotify(_ row: StatusRow) async throws { try await row.check(with: Gotify()) }
+    func connectionFailuresOfGotify(_ row: StatusRow) async throws { try await row.check(with: Gotify()) }
 }

@@ -58,7 +58,7 @@ struct TwoAppsTests {
         }
     }
 
-    @Test func aTeamWithABadKeyDisturbsNoOtherTeam() async throws {
+    @Test func teamWithABadKeyDoesNotAffectOthers() async throws {
         var service = APNs()
         service.keyOfFirst = LabCredentials()
         try await StatusBench.with(service) { bench in
@@ -85,7 +85,7 @@ struct TwoAppsTests {
         }
     }
 
-    @Test func aProjectWithoutPermissionDisturbsNoOtherProject() async throws {
+    @Test func projectWithoutPermissionDoesNotAffectOthers() async throws {
         var service = FCM()
         service.projectOfFirst = "second-project"
         try await StatusBench.with(service) { bench in

@@ -39,7 +39,7 @@ struct FailureLogTests {
 
     private var lines: [String] { kept.lines.withLock(\.self) }
 
-    @Test func troubleIsToldWhenItBeginsOnceAMinuteAndWhenItHasPassed() {
+    @Test func failureIsLoggedAtItsStartOnceAMinuteAndAtItsEnd() {
         for second in 0..<150 as Range<Int64> { trouble.occurred(Full(), at: Timestamp(seconds: second)) }
         trouble.passed(at: 150_000)
         trouble.passed(at: 151_000)
@@ -51,7 +51,7 @@ struct FailureLogTests {
         )
     }
 
-    @Test func troubleThatComesAndGoesIsNoFlood() {
+    @Test func intermittentFailureDoesNotFloodTheLog() {
         for second in 0..<59 as Range<Int64> {
             let moment = Timestamp(seconds: second)
             trouble.occurred(Full(), at: moment)
@@ -60,7 +60,7 @@ struct FailureLogTests {
         #expect(lines == ["error Nothing works", "notice Passed: Nothing works"])
     }
 
-    @Test func aClockThatGoesBackSilencesNothing() {
+    @Test func clockThatGoesBackSuppressesNoReport() {
         trouble.occurred(Full(), at: 10_000_000)
         trouble.occurred(Full(), at: 5_000)
         #expect(lines.count == 2)

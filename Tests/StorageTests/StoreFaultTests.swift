@@ -8,7 +8,7 @@ struct StoreFaultTests {
         StoreError(DatabaseError(resultCode: code), in: StoreFileTests.kind, at: "box", isReadOnly: isReadOnly).cause
     }
 
-    @Test func aDiskThatBecameReadOnlyIsCalledThat() {
+    @Test func readOnlyFileSystemIsReported() {
         // SQLite's error for a write to it: 778.
         #expect(cause(.SQLITE_IOERR_WRITE, isReadOnly: true) == .readOnly)
         #expect(cause(.SQLITE_IOERR_WRITE, isReadOnly: false) == .failed(778))

@@ -57,7 +57,7 @@ struct StoreFileTests {
         return fault.cause
     }
 
-    @Test func aNewOneIsWholeFlushedAndItsOwners() throws {
+    @Test func newStoreIsCompleteFlushedAndPrivateToItsOwner() throws {
         let pool = try file.open(Configuration())
         let synchronous = try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
         #expect(synchronous == 2)
@@ -66,7 +66,7 @@ struct StoreFileTests {
         #expect(!FileManager.default.fileExists(atPath: path + "-new"))
     }
 
-    @Test func whatABrokenOffFirstStartLeftIsNoObstacle() throws {
+    @Test func leftoverOfAnAbortedFirstStartIsReplaced() throws {
         try Data("half a database".utf8).write(to: URL(filePath: path + "-new"))
         try file.open(Configuration()).close()
         #expect(try StoreInspection(file).thoroughFindings() == [])
@@ -95,7 +95,7 @@ struct StoreFileTests {
     }
 
     @Test(arguments: [false, true])
-    func whatAKilledProcessLeftHalfDoneIsUndoneBeforeAnyLook(isForReading: Bool) throws {
+    func transactionOfAKilledProcessIsRolledBackBeforeReading(isForReading: Bool) throws {
         try leaveHalfATransaction()
         let pool = try isForReading ? file.openForReading(Configuration()) : file.open(Configuration())
         let changed = try pool.read {
@@ -105,14 +105,14 @@ struct StoreFileTests {
         #expect(!FileManager.default.fileExists(atPath: path + "-journal"))
     }
 
-    @Test func aNewOneIsInWALModeBeforeItHasItsName() throws {
+    @Test func newStoreIsInWALModeBeforeItGetsItsName() throws {
         try file.make { try Self.kind.migrator.migrate($0) }
         // Bytes 18 and 19 of the header; changing a file to WAL later requires a rollback journal next to it.
         #expect(try Array(bytes()[18..<20]) == [2, 2])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("")) == ["box"])
     }
 
-    @Test func whatCannotBeMadeWholeIsNotMade() throws {
+    @Test func storeThatCannotBeCompletedIsNotCreated() throws {
         struct Stop: Error {}
         #expect(throws: Stop.self) {
             try file.make { queue in
@@ -123,23 +123,23 @@ struct StoreFileTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("")) == [])
     }
 
-    @Test func anEmptyFileIsDamageAndNoBeginning() throws {
+    @Test func emptyFileIsDamagedNotNew() throws {
         try Data().write(to: URL(filePath: path))
         #expect(try refusal() == .empty)
     }
 
-    @Test func aLogWithoutItsFileIsNotThrownAway() throws {
+    @Test func orphanedLogIsNotDeleted() throws {
         try Data("frames".utf8).write(to: URL(filePath: path + "-wal"))
         #expect(try refusal() == .withoutItsFile)
         #expect(FileManager.default.fileExists(atPath: path + "-wal"))
     }
 
-    @Test func aLinkToADiskThatIsNotThereIsNotReplaced() throws {
+    @Test func danglingLinkIsNotReplaced() throws {
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: folder.file("unmounted/box"))
         #expect(try refusal() == .cannotOpen("it is a link to a missing file"))
     }
 
-    @Test func anotherProgramsDatabaseIsLeftAlone() throws {
+    @Test func foreignDatabaseIsNotChanged() throws {
         try DatabaseQueue(path: path).write { try $0.execute(sql: "CREATE TABLE bookmarks (url TEXT)") }
         #expect(try refusal() == .foreign)
     }
@@ -148,7 +148,7 @@ struct StoreFileTests {
         StoreKind(name: "the box", costOfLoss: "loses its things", table: "things", migrator: migrator)
     }
 
-    @Test func aNewerFormatIsRefusedByName() throws {
+    @Test func newerFormatIsRefusedByName() throws {
         try fill(1)
         let fault = #expect(throws: StoreError.self) {
             _ = try StoreFile(path: path, kind: kind(Self.migrator(upTo: 1))).open(Configuration())
@@ -169,7 +169,7 @@ struct StoreFileTests {
         try queue.close()
     }
 
-    @Test func anOlderFormatIsRefusedWithFormatsAndWaysOut() throws {
+    @Test func olderFormatIsRefusedWithFormatsAndFixes() throws {
         try makeOlderFormat()
         #expect(try refusal() == .version(found: "old box 7", expected: "box-2"))
         let fault = #expect(throws: StoreError.self) { _ = try file.openForReading(Configuration()) }
@@ -206,7 +206,7 @@ struct StoreFileTests {
     }
 
     @Test(arguments: [0.25, 0.5, 0.9])
-    func aPageOfGarbageIsFoundBeforeAnythingIsWritten(place: Double) throws {
+    func damagedPageIsFoundBeforeAnyWrite(place: Double) throws {
         try fill()
         var damaged = try bytes()
         let page = Int(Double(damaged.count / 4096) * place) * 4096
@@ -218,7 +218,7 @@ struct StoreFileTests {
         }
     }
 
-    @Test func whatIsBesideAPageOfGarbageIsRescued() throws {
+    @Test func rowsNextToADamagedPageAreRescued() throws {
         try fill()
         var damaged = try bytes()
         let page = damaged.count / 4096 / 2 * 4096
@@ -241,13 +241,13 @@ struct StoreFileTests {
         #expect(throws: StoreError.self) { _ = try StoreRescue(file).save(to: target) }
     }
 
-    @Test func aSoundOneIsRescuedWhole() throws {
+    @Test func soundStoreIsRescuedCompletely() throws {
         try fill()
         let tables = try StoreRescue(file).save(to: folder.file("rescued"))
         #expect(tables.allSatisfy { $0.isWhole && $0.rows == 2000 })
     }
 
-    @Test func damageMetLaterIsToldOnceAndStopsAllWriting() throws {
+    @Test func laterDamageIsReportedOnceAndStopsAllWriting() throws {
         try fill()
         let pool = try file.open(Configuration())
         let told = Tally()

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func whatIsMissingIsNil() throws {
+    @Test func nullIsNil() throws {
         try DatabaseQueue().read { database in
             let row = try #require(
                 try Row.fetchOne(database, sql: "SELECT NULL AS at, ? AS given", arguments: [nil as Timestamp?])

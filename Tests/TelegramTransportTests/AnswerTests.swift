@@ -49,7 +49,7 @@ struct AnswerTests {
         #expect(outcome.kind == row.kind && outcome.reason == row.reason && outcome.status == row.status)
     }
 
-    @Test func whatIsNoAnswerOfTheAPIIsTriedAgain() throws {
+    @Test func invalidAPIResponseIsRetried() throws {
         let fixture = try TransportFixture()
         #expect(try fixture.outcome(status: 200, #"{"ok":false}"#).reason == "unreadable")
         #expect(try fixture.outcome(status: 200, "").kind == .CARILLON_DELIVERED)
@@ -69,7 +69,7 @@ struct AnswerTests {
         #expect(early.kind == .CARILLON_RETRY && early.retryAfter == 10_000)
     }
 
-    @Test func aChatThatBroughtItsCodeIsGoneAtOnce() throws {
+    @Test func chatKnownByItsCodeIsGoneImmediately() throws {
         let fixture = try TransportFixture()
         _ = fixture.write("/start \(TransportFixture.code)")
         _ = try fixture.outcome(status: 200, #"{"ok":true}"#, to: "43")
@@ -80,7 +80,7 @@ struct AnswerTests {
     private let flood =
         #"{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":7}}"#
 
-    @Test func aFloodHoldsUpItsChatAndOfTwoChatsTheBot() throws {
+    @Test func floodLimitPausesItsChatAndTwoPauseTheBot() throws {
         let fixture = try TransportFixture()
         let first = try fixture.outcome(status: 429, flood)
         #expect(first.kind == .CARILLON_RETRY && first.retryAfter == 7000 && first.scope == .CARILLON_SCOPE_DEVICE)
@@ -90,7 +90,7 @@ struct AnswerTests {
         #expect(try fixture.outcome(status: 429, "", to: "44").scope == .CARILLON_SCOPE_DEVICE)
     }
 
-    @Test func aGroupThatGrewIsFollowed() throws {
+    @Test func migratedGroupIsFollowed() throws {
         let fixture = try TransportFixture()
         try fixture.deliver(.alert(title: "bob", body: "hello"), to: "-5")
         let moved =
@@ -113,7 +113,7 @@ struct AnswerTests {
         (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","start_message":""}"#, "start_message: expected"),
         (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","colour":1}"#, "colour: unknown key"),
     ])
-    func saysWhatIsWrongWithABlock(_ block: String, _ expected: String) {
+    func errorsInTheBlockAreNamed(_ block: String, _ expected: String) {
         let error = #expect(throws: PluginError.self) { try TransportFixture(configuration: block) }
         #expect(error?.description.hasPrefix(expected) == true, "\(error.map { "\($0)" } ?? "")")
         #expect(error?.description.contains("AAAA") == false)

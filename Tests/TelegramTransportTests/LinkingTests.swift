@@ -55,7 +55,7 @@ struct LinkingTests {
         #expect(!fixture.host.log.contains { $0.contains("AAE-") || $0.contains(fixture.secret) })
     }
 
-    @Test func withoutAPublicAddressThereAreOnlyNumbers() throws {
+    @Test func linkCodesRequireAPublicURL() throws {
         let fixture = try TransportFixture(inboundURL: nil)
         #expect(fixture.host.timers.waits.isEmpty && fixture.host.states.values.isEmpty)
         #expect(fixture.refusal(of: SampleRegistration(token: "42")) == nil)
@@ -68,7 +68,7 @@ struct LinkingTests {
     }
 
     @Test(arguments: ["1", "-1001234567890", "Abcdefghijklmnop", "----------------a", "4503599627370496"])
-    func takes(token: String) throws {
+    func validTokenIsAccepted(token: String) throws {
         #expect(try TransportFixture().refusal(of: SampleRegistration(token: token)) == nil)
     }
 
@@ -76,7 +76,7 @@ struct LinkingTests {
         "", "0", "-0", "007", "+7", "12345678901234567", "-12345678901234567890", "1234567890-1234567", "@channel",
         "Abcdefghijklmno", "Abcdefghijklmnop!", String(repeating: "a", count: 61),
     ])
-    func refuses(token: String) throws {
+    func invalidTokenIsRefused(token: String) throws {
         #expect(
             try TransportFixture().refusal(of: SampleRegistration(token: token))?.contains(
                 "expected a chat's number, or a link code"
@@ -84,7 +84,7 @@ struct LinkingTests {
         )
     }
 
-    @Test func aCodeLeadsToItsChatAlsoAfterANewStart() throws {
+    @Test func codeLeadsToItsChatEvenAfterARestart() throws {
         let fixture = try TransportFixture()
         let answer = try #require(fixture.write("/start \(code)"))
         #expect(answer.status == 200)
@@ -102,7 +102,7 @@ struct LinkingTests {
         #expect(!kept.contains { $0.contains(code) })
     }
 
-    @Test func aCodeThatNobodyBroughtIsWaitedForAWhile() throws {
+    @Test func unusedCodeIsWaitedForAWhile() throws {
         let fixture = try TransportFixture()
         let early = try fixture.outcome(status: 0, "", to: code, age: .minutes(14))
         #expect(early.kind == .CARILLON_RETRY && early.reason == "not-linked" && early.retryAfter == 10_000)
@@ -142,7 +142,7 @@ struct LinkingTests {
         #expect(try fixture.outcome(status: 0, "", to: other).kind == .CARILLON_GONE)
     }
 
-    @Test func groupsAreLinkedButNotStoppedByAnybody() throws {
+    @Test func groupsAreLinkedButMembersCannotStopThem() throws {
         let fixture = try TransportFixture()
         #expect(fixture.write("/start@example_bot \(code)", in: -100_123, type: "supergroup")?.status == 200)
         #expect(try #require(fixture.write("/stop@example_bot", in: -100_123, type: "supergroup")) == (200, ""))
@@ -159,7 +159,7 @@ struct LinkingTests {
         }
     }
 
-    @Test func onlyTelegramIsListenedTo() throws {
+    @Test func requestsOfOthersAreRefused() throws {
         let fixture = try TransportFixture()
         #expect(fixture.write("/start \(code)", secret: String(repeating: "0", count: 64))?.status == 403)
         #expect(fixture.write("/start \(code)", secret: "")?.status == 403)
@@ -176,7 +176,7 @@ struct LinkingTests {
         #expect(links.values.reduce(0) { $0 + $1.count } == 20 * ChatLink.length)
     }
 
-    @Test func aFullBotMakesRoomForNewChatsFromOldOnesOnly() throws {
+    @Test func fullBotEvictsOnlyOldChats() throws {
         let today = ManualClock.start.day
         let links = (0..<ChatLinks.bucketCapacity).flatMap { number in
             let digest = [UInt8](repeating: 0, count: 15) + [UInt8(number)]

@@ -32,13 +32,13 @@ struct MessageTests {
         )
     }
 
-    @Test func strangersTextsAreNoMarkup() throws {
+    @Test func untrustedTextIsEscaped() throws {
         #expect(
             try text(.alert(title: "<i>&", body: "a \"b\" </b>")) == "<b>&lt;i&gt;&amp;</b>\na &quot;b&quot; &lt;/b&gt;"
         )
     }
 
-    @Test func theTitleLeadsWhereTheNotificationLeads() throws {
+    @Test func titleLinksToTheNotificationsURL() throws {
         var sample = SampleNotification.alert(title: "bob", body: "hello")
         sample.subtitle = "in #nostr"
         sample.url = "https://example.com/?a=1&b=2"
@@ -50,7 +50,7 @@ struct MessageTests {
         #expect(try text(sample) == "in #nostr\nhello")
     }
 
-    @Test func buttonsThatLeadSomewhereStandBelow() throws {
+    @Test func buttonsWithAURLAreShown() throws {
         var sample = SampleNotification.alert(title: "bob", body: "hello")
         sample.actions = [
             .init(id: "a", label: "Like"), .init(id: "b", label: "Open", url: "https://example.com/b"),
@@ -67,7 +67,7 @@ struct MessageTests {
         )
     }
 
-    @Test func whatIsNotUrgentMakesNoSound() throws {
+    @Test func lowUrgencyMessageMakesNoSound() throws {
         var sample = SampleNotification.alert(title: "bob", body: "hello")
         sample.urgency = .CARILLON_LOW
         #expect(try request(sample).bodyText.contains(#""disable_notification":true"#))
@@ -77,14 +77,14 @@ struct MessageTests {
         #expect(body.contains(#""link_preview_options":{"is_disabled":false}"#))
     }
 
-    @Test func aWakeUpSaysTheOperatorsSentence() throws {
+    @Test func wakeUpShowsTheOperatorsText() throws {
         let german =
             #"{"token":"123456:AAE-aaaaaaaaaaaaaaaaaaaaaaaaaaaa_aa","batch_message":"{n} neue & mehr"}"#
         #expect(try text(.wake("dm")) == "New notification")
         #expect(try request(.wake("dm", count: 3), configuration: german).bodyText.contains("3 neue &amp; mehr"))
     }
 
-    @Test func nothingIsSealed() throws {
+    @Test func sealedModeIsUnsupported() throws {
         var sample = SampleNotification.alert(title: "bob", body: "hello")
         sample.mode = .CARILLON_SEALED
         #expect(try TransportFixture().deliver(sample) == .CARILLON_UNSUPPORTED)
@@ -94,7 +94,7 @@ struct MessageTests {
     }
 
     @Test(arguments: ["ü", "<", "😀"])
-    func longTextsAreCountedAsTelegramDoes(character: String) throws {
+    func textLengthIsCountedLikeTelegram(character: String) throws {
         let text = try text(.alert(title: "bob", body: String(repeating: character, count: 5000)))
         let shown = text.replacing("<b>", with: "").replacing("</b>", with: "").replacing("&lt;", with: "<")
         #expect((4095...4096).contains(shown.utf16.count) && shown.hasSuffix("…") && shown.hasPrefix("bob\n"))

@@ -25,7 +25,7 @@ struct MessageTests {
     }
 
     /// Seed 004 section 2.
-    @Test func aWakeSaysOnlyThatSomethingHappened() throws {
+    @Test func wakeUpShowsNoDetails() throws {
         var sample = SampleNotification.alert(title: "secret", body: "secret")
         sample.mode = .CARILLON_WAKE
         sample.signal = "dm"
@@ -35,7 +35,7 @@ struct MessageTests {
         #expect(try body(sample) == #"{"t":"batch","n":7}"#)
     }
 
-    @Test func aNudgeHasTheNeutralTextsBesides() throws {
+    @Test func nudgeAddsTheNeutralTexts() throws {
         var sample = SampleNotification.nudge("dm", title: "New notification", body: "Open the app")
         #expect(try body(sample) == #"{"t":"dm","title":"New notification","body":"Open the app"}"#)
         sample.url = "app://inbox"
@@ -50,7 +50,7 @@ struct MessageTests {
         #expect(try body(sample) == #"{"t":"batch","n":7,"title":"7 new notifications"}"#)
     }
 
-    @Test func anAlertSaysEverything() throws {
+    @Test func alertContainsTheFullNotification() throws {
         var sample = SampleNotification.alert(title: "⚡ alice liked your note", body: "❤️")
         sample.subtitle = "s"
         sample.category = "kind_7"
@@ -67,7 +67,7 @@ struct MessageTests {
         #expect(try isSameJSON(body(sample), expected))
     }
 
-    @Test func theRulesBlockCountsMoreThanDataAndDataMoreThanOurs() throws {
+    @Test func rulesBlockOverridesDataAndDataOverridesOurs() throws {
         var sample = SampleNotification.alert(title: "ours", body: "ours")
         sample.id = ""
         sample.count = 3
@@ -80,14 +80,14 @@ struct MessageTests {
         ("[]", "", "bad-data"), (#"{"a":1"#, "", "bad-data"), ("", "7", "bad-native"),
         ("", #"{"a":1,"a":2}"#, "bad-native"),
     ])
-    func whatWouldBreakTheMessageIsRejected(_ data: String, _ native: String, _ reason: String) throws {
+    func invalidDataOrNativeBlockIsRejected(_ data: String, _ native: String, _ reason: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.data = data
         sample.native = native
         #expect(try refusal(sample) == reason)
     }
 
-    @Test func aLongBodyIsShortenedToWhatPushServersTake() throws {
+    @Test func longBodyIsShortenedToThePushServersLimit() throws {
         let sample = SampleNotification.alert(title: "title", body: String(repeating: "é", count: 5000))
         let plain = try body(sample)
         #expect((4090...4096).contains(plain.utf8.count))
@@ -100,7 +100,7 @@ struct MessageTests {
         #expect(decrypted.hasSuffix("…\"}"))
     }
 
-    @Test func theNoteItRefersToGivesWayFirstAndTheButtonsNever() throws {
+    @Test func referencedNoteIsShortenedFirstAndButtonsNever() throws {
         var sample = SampleNotification.alert(title: "title", body: "body")
         sample.subtitle = "subtitle"
         sample.actions = [.init(id: "a", label: "A")]
@@ -111,7 +111,7 @@ struct MessageTests {
         #expect(message.contains(#""subtitle":"subtitle","body":"body","actions":[{"id":"a","label":"A"}]"#))
     }
 
-    @Test func whatCannotBeShortenedIsRejectedBeforeItIsSent() throws {
+    @Test func messageThatCannotBeShortenedIsRejectedBeforeSending() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.data = #"{"x":"\#(String(repeating: "x", count: 4096))"}"#
         #expect(try refusal(sample) == "payload-too-large")

@@ -63,7 +63,7 @@ struct PushServiceAnswerTests {
     }
 
     /// One user's messages of the day are used up; the next has his own.
-    @Test func ntfysDailyLimitIsOneDevicesAffairUntilMidnight() throws {
+    @Test func ntfysDailyLimitPausesOneDeviceUntilMidnight() throws {
         let outcome = try outcome(status: 429, body: #"{"code":42908,"http":429,"error":"limit reached"}"#)
         #expect(outcome.reason == "daily-limit")
         #expect(outcome.scope == .CARILLON_SCOPE_DEVICE)
@@ -71,7 +71,7 @@ struct PushServiceAnswerTests {
     }
 
     /// Distributors get their endpoints from browsers' push services, too.
-    @Test func readsWhatBrowsersPushServicesSay() throws {
+    @Test func browserPushServiceResponsesAreRead() throws {
         let mozilla = "https://updates.push.services.mozilla.com/wpush/v2/gAAAA"
         let again = try outcome(
             status: 503,

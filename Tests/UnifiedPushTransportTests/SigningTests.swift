@@ -29,7 +29,7 @@ struct SigningTests {
         return try #require(fixture.host.requests.last)
     }
 
-    @Test func signsWhereTheRegistrationNamesTheKey() throws {
+    @Test func messageIsSignedIfTheRegistrationNamesTheKey() throws {
         for endpoint in [TransportFixture.endpoint, "http://192.168.1.2:8080/up?token=1"] {
             let request = try request(to: fixture.registration(endpoint, vapid: publicKey))
             let authorization = try ReadAuthorization(#require(request.headers["authorization"]))
@@ -46,13 +46,13 @@ struct SigningTests {
         #expect(try request(to: plain).headers["authorization"] != nil)
     }
 
-    @Test func signsNothingElse() throws {
+    @Test func otherMessagesAreNotSigned() throws {
         #expect(try request(to: fixture.plain).headers["authorization"] == nil)
         #expect(try request(to: fixture.encrypted).headers["authorization"] == nil)
         #expect(try request(to: fixture.registration(vapid: "")).headers["authorization"] == nil)
     }
 
-    @Test func refusesAKeyThatIsNotOurs() throws {
+    @Test func foreignKeyIsRefused() throws {
         let another = Base64URL.encode(P256PrivateKey().publicKey.x963Representation)
         #expect(fixture.refusal(of: fixture.registration(vapid: publicKey)) == nil)
         let refusal = try #require(fixture.refusal(of: fixture.registration(vapid: another)))
@@ -63,7 +63,7 @@ struct SigningTests {
         #expect(keyless.refusal(of: keyless.registration(vapid: nil)) == nil)
     }
 
-    @Test func aKeyThatWasTakenAwayCostsTheMessage() throws {
+    @Test func removedKeyRejectsTheMessage() throws {
         let keyless = try TransportFixture()
         #expect(try keyless.deliver(.wake("dm"), to: keyless.registration(vapid: publicKey)) == .CARILLON_OK)
         #expect(keyless.host.outcomes.map(\.reason) == ["vapid-key-unknown"])
@@ -77,7 +77,7 @@ struct SigningTests {
         (#"{"vapid_key":"junk","subject":"mailto:ops@example.com"}"#, "vapid_key: expected a PEM text"),
         (#"{"old_vapid_key_files":["/x.pem"]}"#, "vapid_key_file: expected the path of a private key in PEM"),
     ])
-    func mistakesSayWhereAndWhatWasExpected(_ block: String, _ words: String) throws {
+    func errorsNameTheKeyAndTheExpectedValue(_ block: String, _ words: String) throws {
         let block = try JSONObject(parsing: block)
         let host = try Host(fixture.host.pointer)
         do throws(PluginError) {

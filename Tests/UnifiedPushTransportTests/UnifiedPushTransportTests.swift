@@ -35,7 +35,7 @@ struct UnifiedPushTransportTests {
         #expect(request.headers == ["ttl": "86400", "urgency": "normal", "content-type": "application/json"])
     }
 
-    @Test func encryptsWhereTheRegistrationBringsKeys() throws {
+    @Test func messageIsEncryptedIfTheRegistrationHasKeys() throws {
         let request = try request(.wake("dm"), encrypted: true)
         #expect(
             request.headers == [
@@ -49,7 +49,7 @@ struct UnifiedPushTransportTests {
     }
 
     @Test(arguments: [(carillon_urgency.CARILLON_LOW, "low"), (.CARILLON_NORMAL, "normal"), (.CARILLON_HIGH, "high")])
-    func isAsUrgentAsTheNotification(_ urgency: carillon_urgency, _ header: String) throws {
+    func urgencyMatchesTheNotification(_ urgency: carillon_urgency, _ header: String) throws {
         var sample = SampleNotification.wake("dm")
         sample.urgency = urgency
         #expect(try request(sample).headers["urgency"] == header)
@@ -60,13 +60,13 @@ struct UnifiedPushTransportTests {
             (1_770_000_060_999, "60"), (1_770_000_000_000, "0"), (5, "0"), (UInt64.max, "2419200"),
         ] as [(UInt64, String)]
     )
-    func livesAsLongAsTheNotification(_ expiresAt: UInt64, _ header: String) throws {
+    func ttlMatchesTheNotificationsExpiry(_ expiresAt: UInt64, _ header: String) throws {
         var sample = SampleNotification.wake("dm")
         sample.expiresAt = expiresAt
         #expect(try request(sample).headers["ttl"] == header)
     }
 
-    @Test func onlyAnAlertHasATopicAndItTellsNothing() throws {
+    @Test func onlyAnAlertHasATopicAndItIsOpaque() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.collapseKey = "note1secret"
         let topic = try #require(try request(sample).headers["topic"])
@@ -78,7 +78,7 @@ struct UnifiedPushTransportTests {
         #expect(try request(sample).headers["topic"] == nil)
     }
 
-    @Test func sealsWithKeysAndNeverWithout() throws {
+    @Test func sealedModeRequiresKeys() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.mode = .CARILLON_SEALED
         #expect(try fixture.deliver(sample, to: fixture.plain) == .CARILLON_UNSUPPORTED)
@@ -86,7 +86,7 @@ struct UnifiedPushTransportTests {
         #expect(try fixture.decrypt(request(sample, encrypted: true)).contains(#""title":"t""#))
     }
 
-    @Test func sealedBodiesAreOfOneSizeWhateverTheySay() throws {
+    @Test func sealedBodiesHaveOneSize() throws {
         var sizes: Set<Int> = []
         for length in [0, 1, 40, 900, 1900, 5000] {
             var sample = SampleNotification.alert(title: "t", body: String(repeating: "é", count: length))
@@ -96,7 +96,7 @@ struct UnifiedPushTransportTests {
         #expect(sizes == [2048 + 103])
     }
 
-    @Test(arguments: [false, true]) func passesOnWhatTheHostEncrypted(_ encrypted: Bool) throws {
+    @Test(arguments: [false, true]) func hostEncryptedPayloadIsPassedOn(_ encrypted: Bool) throws {
         let envelope = #"{"v":1,"alg":"nip44","from":"ab","ct":"AAAA"}"#
         let request = try request(.envelope(envelope, title: "New notification"), encrypted: encrypted)
         let message = encrypted ? try fixture.decrypt(request) : request.bodyText
@@ -104,7 +104,7 @@ struct UnifiedPushTransportTests {
         #expect(request.headers["topic"] == nil)
     }
 
-    @Test func anEnvelopeThatIsNoneOrTooLargeIsRejected() throws {
+    @Test func invalidOrTooLargeEnvelopeIsRejected() throws {
         for envelope in ["[]", #"{"v":1"#, #"{"ct":"\#(String(repeating: "A", count: 4096))"}"#] {
             #expect(try fixture.deliver(.envelope(envelope, title: "t"), to: fixture.encrypted) == .CARILLON_OK)
         }
@@ -112,7 +112,7 @@ struct UnifiedPushTransportTests {
         #expect(fixture.host.outcomes.map(\.reason) == ["bad-envelope", "bad-envelope", "payload-too-large"])
     }
 
-    @Test func aModeToComeIsNotHonoured() throws {
+    @Test func unknownModeIsUnsupported() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.mode = try #require(carillon_mode(rawValue: 99))
         #expect(try fixture.deliver(sample, to: fixture.encrypted) == .CARILLON_UNSUPPORTED)
@@ -130,21 +130,21 @@ struct UnifiedPushTransportTests {
         "https://exa mple.com/",
         "https://example.com/\r\nx: y", "https://example.com/\u{0}", "file:///etc/passwd", "https://",
     ])
-    func refusesWhatIsNoEndpoint(_ token: String) throws {
+    func invalidEndpointIsRefused(_ token: String) throws {
         let registration = SampleRegistration(token: token)
         #expect(!isValid(registration))
         #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test func refusesBytesThatAreNoUTF8() throws {
+    @Test func invalidUTF8IsRefused() throws {
         var registration = SampleRegistration(token: "")
         registration.token = Array("https://example.com/".utf8) + [0xFF]
         #expect(!isValid(registration))
         #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
     }
 
-    @Test func refusesKeysThatAreNotWhole() throws {
+    @Test func incompleteKeysAreRefused() throws {
         let point = Base64URL.encode(fixture.deviceKey.publicKey.x963Representation)
         let secret = Base64URL.encode(fixture.secret)
         let bad: [[(name: String, value: String)]] = [
@@ -162,7 +162,7 @@ struct UnifiedPushTransportTests {
     }
 
     /// ntfy silently cuts longer messages, so no longer one is sent, even if it cannot be shortened.
-    @Test(arguments: [false, true]) func nothingIsLongerThanPushServicesTake(_ encrypted: Bool) throws {
+    @Test(arguments: [false, true]) func messagesStayWithinThePushServicesLimit(_ encrypted: Bool) throws {
         var sample = SampleNotification.alert(title: "t", body: String(repeating: "é", count: 9000))
         #expect(try request(sample, encrypted: encrypted).body.count <= 4096)
         sample.signal = String(repeating: "x", count: 5000)
@@ -176,7 +176,7 @@ struct UnifiedPushTransportTests {
     }
 
     /// Otherwise the push service could infer the subject of a wake-up from its length.
-    @Test func wakeUpsAreOfOneSizeWhateverTheyAreAbout() throws {
+    @Test func wakeUpsHaveOneSize() throws {
         let sizes = try ["dm", "reaction", "mention", "x"].map { try request(.wake($0), encrypted: true).body.count }
         #expect(Set(sizes) == [256 + 103])
         #expect(try request(.wake("dm", count: 1_000_000), encrypted: true).body.count == 256 + 103)
@@ -186,7 +186,7 @@ struct UnifiedPushTransportTests {
         #expect(try request(long, encrypted: true).body.count == 4096)
     }
 
-    @Test func aBusyHostMakesABusyTransport() throws {
+    @Test func busyHostIsReportedAsBusy() throws {
         fixture.host.setAdmission(.CARILLON_BUSY)
         #expect(try fixture.deliver(.wake("dm"), to: fixture.plain) == .CARILLON_BUSY)
         #expect(fixture.host.outcomes.isEmpty)

@@ -30,7 +30,7 @@ struct WebOfTrustFilterTests {
             (.CARILLON_DISTANCE_STRANGER, false, false),
         ] as [(carillon_follow_distance, Bool, Bool)]
     )
-    func whoIsNearEnoughPasses(distance: carillon_follow_distance, follows: Bool, followsOfFollows: Bool) throws {
+    func nearAuthorPasses(distance: carillon_follow_distance, follows: Bool, followsOfFollows: Bool) throws {
         for unknown in ["pass", "drop"] {
             #expect(try passes(#"{"level":"follows","unknown":"\#(unknown)"}"#, distance) == follows)
             #expect(
@@ -40,7 +40,7 @@ struct WebOfTrustFilterTests {
     }
 
     @Test(arguments: [("pass", true), ("drop", false)])
-    func whatIsNotKnownIsTheOperatorsToDecide(unknown: String, passes: Bool) throws {
+    func unknownDistanceFollowsTheOperatorsSetting(unknown: String, passes: Bool) throws {
         let (near, far) = (
             #"{"level":"follows","unknown":"\#(unknown)"}"#, #"{"level":"follows-of-follows","unknown":"\#(unknown)"}"#
         )
@@ -54,7 +54,7 @@ struct WebOfTrustFilterTests {
     }
 
     /// Otherwise, a large number of unknown authors would be enough, because relays cannot be asked about all of them.
-    @Test func whatWasNotFoundOutDoesNotPassUnlessTheOperatorSaysSo() throws {
+    @Test func undecidedDistancePassesOnlyIfConfigured() throws {
         for (undecided, isPassed) in [("pass", true), ("drop", false)] {
             let far = #"{"level":"follows-of-follows","unknown":"pass","undecided":"\#(undecided)"}"#
             #expect(try passes(far, .CARILLON_DISTANCE_NOT_FOLLOWED) == isPassed)
@@ -64,11 +64,11 @@ struct WebOfTrustFilterTests {
         #expect(try !passes(#"{"level":"follows-of-follows"}"#, .CARILLON_DISTANCE_NOT_FOLLOWED))
     }
 
-    @Test func whatIsNotSaidPasses() throws {
+    @Test func unknownDistancePassesByDefault() throws {
         #expect(try passes(#"{"level":"follows"}"#, .CARILLON_DISTANCE_UNKNOWN))
     }
 
-    @Test func signalsMayBeExcepted() throws {
+    @Test func exceptedSignalsPass() throws {
         let settings = #"{"level":"follows","except":["dm","zap"]}"#
         for (signal, isPassed) in [("dm", true), ("zap", true), ("mention", false)] {
             #expect(try passes(settings, .CARILLON_DISTANCE_STRANGER) { $0.signal = signal } == isPassed)
@@ -83,7 +83,7 @@ struct WebOfTrustFilterTests {
         #expect(try !passes(#"{"level":"follows"}"#, .CARILLON_DISTANCE_STRANGER) { $0.zapMillisats = 1_000_000 })
     }
 
-    @Test func itAsksForNoMoreThanItNeeds() throws {
+    @Test func filterDeclaresOnlyTheDistanceItNeeds() throws {
         #expect(try filter(#"{"level":"follows"}"#).need == .followed)
         #expect(try filter(#"{"level":"follows-of-follows"}"#).need == .distance)
     }
@@ -107,7 +107,7 @@ struct WebOfTrustFilterTests {
             "depth: unknown key, expected only level, except, unknown, undecided, min_zap_sats"
         ),
     ])
-    func wrongSettingsAreRefused(settings: String, mistake: String) {
+    func invalidSettingsAreRefused(settings: String, mistake: String) {
         #expect(#expect(throws: PluginError.self) { try filter(settings) }?.description == mistake)
     }
 }

@@ -60,13 +60,13 @@ final class VAPIDKeyRingTests {
         #expect(try VAPIDKeyRing(block("0", former: [])).tokens.count == 1)
     }
 
-    @Test func isOptionalWhereNothingIsSaidOfIt() throws {
+    @Test func keyIsOptionalByDefault() throws {
         #expect(try VAPIDKeyRing.optional(JSONObject(parsing: #"{"subject":null}"#)) == nil)
         #expect(try VAPIDKeyRing.optional(block("0"))?.tokens.count == 1)
         #expect(throws: PluginError.self) { try VAPIDKeyRing.optional(self.block(nil)) }
     }
 
-    @Test func mistakesSayWhereAndWhatWasExpected() throws {
+    @Test func errorsNameTheKeyAndTheExpectedValue() throws {
         let rows: [(JSONObject, String)] = [
             (try block("0", subject: nil), "subject: expected the operator's contact for push services"),
             (try block(nil), "vapid_key_file: expected the path of a private key in PEM"),
@@ -101,7 +101,7 @@ final class VAPIDKeyRingTests {
         }
     }
 
-    @Test func findsAKeyHoweverItsPublicHalfIsWritten() throws {
+    @Test func keyIsFoundByAnyPublicKeyEncoding() throws {
         let ring = try VAPIDKeyRing(block("0", former: [path("1")]))
         let index = { (text: String) in
             SampleRegistration(token: "x", fields: [("vapid", text)]).withABI { registration in

@@ -18,7 +18,7 @@ struct VAPIDOriginsTests {
         try origins.authorization(for: origin, token: key, now: Self.start + .milliseconds(elapsed))
     }
 
-    @Test mutating func isUsedForElevenHoursOfItsTwelve() throws {
+    @Test mutating func tokenIsUsedForElevenOfTwelveHours() throws {
         let first = try token()
         #expect(try ReadAuthorization(first).expiry == (Self.start + .hours(12)).seconds)
         #expect(try token(after: 11 * Self.hour - 1) == first)
@@ -27,7 +27,7 @@ struct VAPIDOriginsTests {
         #expect(try token(after: 22 * Self.hour - 1) == second)
     }
 
-    @Test mutating func eachOriginHasItsOwn() throws {
+    @Test mutating func everyOriginHasItsOwnToken() throws {
         let first = try token("https://a.example")
         let second = try token("https://b.example:8443")
         #expect(try ReadAuthorization(first).audience == "https://a.example")
@@ -36,7 +36,7 @@ struct VAPIDOriginsTests {
     }
 
     /// Push services allow at most 24 hours.
-    @Test mutating func aClockThatIsSetBackLeavesNoTokenThatIsGoodForTooLong() throws {
+    @Test mutating func clockThatIsSetBackRenewsTokensValidForTooLong() throws {
         let first = try token()
         #expect(try token(after: -11 * Self.hour) == first)
         let second = try token(after: -11 * Self.hour - 1)
@@ -44,7 +44,7 @@ struct VAPIDOriginsTests {
         #expect(try ReadAuthorization(second).expiry < (Self.start + .hours(12)).seconds)
     }
 
-    @Test mutating func eachKeyHasItsOwn() throws {
+    @Test mutating func everyKeyHasItsOwnToken() throws {
         let first = try ReadAuthorization(token())
         let second = try ReadAuthorization(token(key: 1))
         #expect(first.publicKey != second.publicKey)
@@ -52,7 +52,7 @@ struct VAPIDOriginsTests {
         #expect(try token(key: 1) == token(key: 1))
     }
 
-    @Test mutating func isProvenByAMessageThatWasTakenAndStaysSo() throws {
+    @Test mutating func tokenIsProvenByAnAcceptedMessage() throws {
         _ = try token()
         _ = try token(key: 1)
         #expect(!origins.isProven(Self.a))
@@ -85,7 +85,7 @@ struct VAPIDOriginsTests {
         #expect(try !origins.renew("https://b.example", token: 0, refused: first, now: Self.start))
     }
 
-    @Test mutating func onlySoManyAreKeptAndTheIdlestGoesFirst() throws {
+    @Test mutating func tokensAreLimitedAndTheIdlestIsEvicted() throws {
         let idlest = try token("https://idlest.example")
         let used = try token("https://used.example", after: 1)
         for number in 2..<VAPIDOrigins.capacity {
@@ -98,7 +98,7 @@ struct VAPIDOriginsTests {
     }
 
     /// Otherwise users could make up origins until Apple's token is evicted, and a new one would come too soon.
-    @Test mutating func whoeverMakesUpOriginsDrivesNoBusyOneOut() throws {
+    @Test mutating func madeUpOriginsDoNotEvictBusyOnes() throws {
         let apple = try token("https://web.push.apple.com")
         for number in 0..<(2 * VAPIDOrigins.capacity) {
             _ = try token("https://\(number).example", after: Int64(number))

@@ -9,7 +9,7 @@ import TimeTestSupport
 @testable import WebPushMessage
 
 struct VAPIDTokenTests {
-    @Test func isTheExampleOfRFC8292ButForTheKey() throws {
+    @Test func tokenMatchesTheExampleOfRFC8292ExceptTheKey() throws {
         let example = try RFC8292Example.read()
         let theirs = try ReadAuthorization(example.authorization)
         #expect(theirs.isSigned)
@@ -61,7 +61,7 @@ struct VAPIDSubjectTests {
         "https://notify.gozzip.app/ops?a=1", "https://notify.gozzip.app:8443", "mailto:ops@gozzip.app?subject=push",
         "https://[2001:db8::1]/", "https://192.0.2.1/",
     ])
-    func isAMailAddressOrAPage(_ subject: String) throws {
+    func subjectIsAMailAddressOrAWebPage(_ subject: String) throws {
         #expect(try VAPIDSubject(subject, under: "subject").text == subject)
     }
 
@@ -70,7 +70,7 @@ struct VAPIDSubjectTests {
         "mailto: ops@example.com", "mailto:<ops@example.com>", "http://example.com", "https://",
         "https://user@example.com", "tel:112", "mailto:ops@exämple.com", "mailto:a@b.c\n",
     ])
-    func anythingElseIsNone(_ subject: String) throws {
+    func otherSubjectIsRefused(_ subject: String) throws {
         let mistake = try #require(refusal(subject))
         #expect(mistake.hasPrefix("subject: expected the operator's contact for push services"))
         #expect(!mistake.contains("BadJwtToken"))
@@ -82,7 +82,7 @@ struct VAPIDSubjectTests {
         "mailto:ops@mail.localhost", "mailto:webpush@term.local", "https://carillon.invalid", "mailto:a@b.test",
         "mailto:root@server", "mailto:root@host.localdomain",
     ])
-    func nobodyIsWhereNobodyGets(_ subject: String) throws {
+    func unreachableSubjectIsRefused(_ subject: String) throws {
         let mistake = try #require(refusal(subject))
         #expect(mistake.hasPrefix("subject: expected the operator's contact for push services"))
         #expect(mistake.contains("Apple responds to tokens with such a subject with 403 (BadJwtToken)"))
@@ -92,7 +92,7 @@ struct VAPIDSubjectTests {
         ("mailto:ops@example.com", true), ("https://www.example.net/x", true), ("mailto:ops@push.example", true),
         ("mailto:ops@example.de", false), ("mailto:ops@myexample.com", false), ("https://gozzip.app", false),
     ])
-    func whatWasCopiedFromAnExampleIsDoubted(_ subject: String, _ isDoubted: Bool) throws {
+    func subjectCopiedFromAnExampleIsWarnedAbout(_ subject: String, _ isDoubted: Bool) throws {
         let doubt = try VAPIDSubject(subject, under: "subject").doubt
         #expect((doubt?.contains("an example domain") == true) == isDoubted)
     }

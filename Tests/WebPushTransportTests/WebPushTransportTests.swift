@@ -45,7 +45,7 @@ struct WebPushTransportTests {
     }
 
     /// As the explainer of Declarative Web Push proposes, only for messages that a browser can show without a script.
-    @Test func theContentTypeTellsWhatABrowserCanShow() throws {
+    @Test func contentTypeMarksDeclarativeMessages() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         #expect(try request(sample).headers["content-type"] == "application/octet-stream")
         sample.url = "https://example.com/1"
@@ -75,7 +75,7 @@ struct WebPushTransportTests {
             (1_770_000_060_999, #"{"ttl":300}"#, "60"), (1_770_000_060_999, #"{"ttl":30}"#, "30"),
         ] as [(UInt64, String, String)]
     )
-    func livesAsLongAsTheNotification(_ expiresAt: UInt64, _ native: String, _ header: String) throws {
+    func ttlMatchesTheNotificationsExpiry(_ expiresAt: UInt64, _ native: String, _ header: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "")
         sample.expiresAt = expiresAt
         sample.native = native
@@ -86,7 +86,7 @@ struct WebPushTransportTests {
         (carillon_urgency.CARILLON_LOW, "", "low"), (.CARILLON_HIGH, "", "high"),
         (.CARILLON_HIGH, #"{"urgency":"very-low"}"#, "very-low"),
     ])
-    func isAsUrgentAsTheNotification(_ urgency: carillon_urgency, _ native: String, _ header: String) throws {
+    func urgencyMatchesTheNotification(_ urgency: carillon_urgency, _ native: String, _ header: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "")
         sample.urgency = urgency
         sample.native = native
@@ -94,7 +94,7 @@ struct WebPushTransportTests {
     }
 
     /// In a nudge it is the operator's text for all events.
-    @Test func onlyWhatIsShownHasATopicAndItTellsNothing() throws {
+    @Test func onlyVisiblePushesHaveATopicAndItIsOpaque() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.collapseKey = "note1secret"
         let topic = try #require(try request(sample).headers["topic"])
@@ -110,7 +110,7 @@ struct WebPushTransportTests {
         }
     }
 
-    @Test func aModeToComeIsNotHonoured() throws {
+    @Test func unknownModeIsUnsupported() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.mode = try #require(carillon_mode(rawValue: 99))
         #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
@@ -150,13 +150,13 @@ struct WebPushTransportTests {
         #expect(try strict.deliver(.wake("dm"), to: registration) == (isAllowed ? .CARILLON_OK : .CARILLON_INVALID))
     }
 
-    @Test func aBusyHostMakesABusyTransport() throws {
+    @Test func busyHostIsReportedAsBusy() throws {
         fixture.host.setAdmission(.CARILLON_BUSY)
         #expect(try fixture.deliver(.wake("dm")) == .CARILLON_BUSY)
         #expect(fixture.host.outcomes.isEmpty)
     }
 
-    @Test func theLogTellsWhatBrowsersSubscribeWithAndNothingSecret() throws {
+    @Test func logShowsThePublicKeyAndNoSecrets() throws {
         _ = try request(.alert(title: "secret", body: "secret"))
         fixture.host.answer(status: 403, body: #"{"reason":"BadJwtToken"}"#)
         let log = fixture.host.log.joined(separator: "\n")

@@ -24,7 +24,7 @@ struct BatchTests {
         return (whole["all"]?.elements ?? []).map { $0.object?["title"]?.string ?? "none" }
     }
 
-    @Test func whatGoesToOneURLIsOneArrayWithOneSignature() throws {
+    @Test func messagesToOneURLAreOneArrayWithOneSignature() throws {
         let fixture = try TransportFixture(configuration: Self.app)
         #expect(try fixture.deliverMany(parcels("a", "b", "https://hooks.example.com/x", "c")) == .CARILLON_OK)
         let requests = fixture.host.requests
@@ -58,13 +58,13 @@ struct BatchTests {
         #expect(ids[0] == ids[1] && ids[1] != ids[2] && ids[0]?.count == 64)
     }
 
-    @Test func aRequestHoldsNoMoreThanTheOperatorWants() throws {
+    @Test func batchStaysWithinTheConfiguredSize() throws {
         let fixture = try TransportFixture(configuration: Self.app)
         #expect(try fixture.deliverMany(parcels("a", "b", "c", "d", "e")) == .CARILLON_OK)
         #expect(try fixture.host.requests.map { try titles($0).count } == [3, 2])
     }
 
-    @Test func oneAloneIsAnArrayToo() throws {
+    @Test func singleMessageIsAnArrayToo() throws {
         let fixture = try TransportFixture(configuration: Self.app)
         let (sample, token) = parcels("a")[0]
         #expect(try fixture.deliver(sample, to: SampleRegistration(token: token)) == .CARILLON_OK)
@@ -73,14 +73,14 @@ struct BatchTests {
         #expect(request.headers["webhook-id"] == sample.id)
     }
 
-    @Test func withoutTheKeyEachGoesByItself() throws {
+    @Test func messagesAreSentSeparatelyWithoutTheKey() throws {
         let fixture = try TransportFixture()
         #expect(try fixture.deliverMany(parcels("https://a.example/", "https://a.example/")) == .CARILLON_UNSUPPORTED)
         #expect(fixture.host.requests.isEmpty && fixture.host.outcomes.isEmpty)
     }
 
     /// The invalid delivery gets its own error from `deliver`.
-    @Test func oneThatCannotGoHasAllGoAlone() throws {
+    @Test func unsendableMessageSplitsTheBatch() throws {
         let fixture = try TransportFixture(configuration: Self.app)
         var parcels = parcels("a", "b", "c")
         parcels[1].token = ""
@@ -92,7 +92,7 @@ struct BatchTests {
     }
 
     @Test(arguments: [400, 410, 413, 422] as [UInt32])
-    func whatTheReceiverRefusesTogetherItGetsOneByOne(_ status: UInt32) throws {
+    func batchRefusedByTheReceiverIsSentOneByOne(_ status: UInt32) throws {
         let fixture = try TransportFixture(configuration: Self.app)
         #expect(try fixture.deliverMany(parcels("a", "b")) == .CARILLON_OK)
         fixture.host.answer(0, status: status)
@@ -106,7 +106,7 @@ struct BatchTests {
         #expect(fixture.host.outcomes[1].kind != .CARILLON_DELIVERED)
     }
 
-    @Test func aHostThatTakesNoRequestIsTriedAgain() throws {
+    @Test func busyHostIsRetried() throws {
         let fixture = try TransportFixture(configuration: Self.app)
         fixture.host.setAdmission(.CARILLON_BUSY)
         #expect(try fixture.deliverMany(parcels("a", "b")) == .CARILLON_OK)

@@ -51,7 +51,7 @@ struct WebhookTransportTests {
     }
 
     /// The example of the specification.
-    @Test func signsAsStandardWebhooksSays() throws {
+    @Test func signaturesFollowStandardWebhooks() throws {
         let secrets = try SigningSecrets([Self.secret], "secrets")
         let signature = secrets.signatures(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -75,7 +75,7 @@ struct WebhookTransportTests {
         #expect(signatures[1] == "v1," + Base64.encode(expected))
     }
 
-    @Test func theAppsServerLearnsTheRecipient() throws {
+    @Test func appsServerGetsTheRecipient() throws {
         let request = try request(alert, to: SampleRegistration(token: "user-42"), configuration: Self.app)
         #expect(request.url == "https://api.example.com/push" && request.flags == 0)
         #expect(request.headers["webhook-signature"]?.hasPrefix("v1,") == true)
@@ -89,7 +89,7 @@ struct WebhookTransportTests {
         #expect(try request(alert, configuration: trusting).headers["webhook-signature"] != nil)
     }
 
-    @Test func aWakeUpSaysWhatHappened() throws {
+    @Test func wakeUpShowsTheSignal() throws {
         let body = try request(.wake("dm", count: 3)).bodyText
         let id = SampleNotification().id
         #expect(try isSameJSON(body, #"{"id":"\#(id)","mode":"wake","signal":"dm","count":3,"urgency":"normal"}"#))
@@ -110,7 +110,7 @@ struct WebhookTransportTests {
         #expect(try TransportFixture().deliver(bare) == .CARILLON_UNSUPPORTED)
     }
 
-    @Test func theRulesBlockAddsMembersAndReplacesNone() throws {
+    @Test func rulesBlockAddsMembersWithoutReplacing() throws {
         var sample = alert
         sample.native = #"{"channel":"ops","id":"forged"}"#
         let body = try request(sample).bodyText
@@ -210,14 +210,14 @@ struct WebhookTransportTests {
         #expect(app.host.outcomes == [ofApp])
     }
 
-    @Test func retryAfterIsHeard() throws {
+    @Test func retryAfterIsHonoured() throws {
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(alert) == .CARILLON_OK)
         fixture.host.answer(status: 503, headers: ["retry-after": "17"])
         #expect(fixture.host.outcomes.map(\.retryAfter) == [17_000])
     }
 
-    @Test func secretsMayStandInAFile() throws {
+    @Test func secretsMayComeFromAFile() throws {
         let first = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
         let file = #"{"url":"https://app.example.com/","secrets_file":"s","$files":{"s":"\#(first)\n"}}"#
         let written = #"{"url":"https://app.example.com/","secrets":["\#(first)"]}"#

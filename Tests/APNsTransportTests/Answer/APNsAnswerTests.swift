@@ -73,7 +73,7 @@ struct APNsAnswerTests {
         return try #require(fixture.host.outcomes.last)
     }
 
-    @Test(arguments: table) func everyAnswerHasItsOutcome(_ row: AnswerRow) throws {
+    @Test(arguments: table) func everyResponseHasItsOutcome(_ row: AnswerRow) throws {
         #expect(try outcome(status: row.status, body: row.body) == row.outcome(ticket: 7))
     }
 
@@ -89,7 +89,7 @@ struct APNsAnswerTests {
     }
 
     @Test(arguments: ["<html>503</html>", "{", #"{"reason":7}"#, "[]", #"{"reason":"Unregistered"}"#])
-    func theStatusDecidesWhateverTheBodyIs(_ body: String) throws {
+    func statusDecidesForEveryBody(_ body: String) throws {
         #expect(try outcome(status: 503, body: body).kind == .CARILLON_RETRY)
         #expect(try outcome(status: 200, body: body).kind == .CARILLON_DELIVERED)
     }
@@ -106,7 +106,7 @@ struct APNsAnswerTests {
         #expect(try outcome(status: 403, headers: ["retry-after": "90"]).retryAfter == 0)
     }
 
-    @Test func aTokenFoundDeadBeforeItWasRegisteredAgainIsNotGone() throws {
+    @Test func deadTokenThatWasRegisteredAgainIsNotGone() throws {
         let body = { (timestamp: String) in #"{"reason":"Unregistered","timestamp":\#(timestamp)}"# }
         #expect(
             try outcome(status: 410, body: body("1000"), registeredAt: 1001)
@@ -120,7 +120,7 @@ struct APNsAnswerTests {
 
     /// An error of the operator in `topic` or `environment` gives this response for every device.
     @Test(arguments: [("DeviceTokenNotForTopic", "device-token-not-for-topic"), ("BadDeviceToken", "bad-device-token")])
-    func aMistakeOfTheOperatorsCostsNoDevice(_ refusal: String, _ reason: String) throws {
+    func operatorsErrorRemovesNoDevice(_ refusal: String, _ reason: String) throws {
         let fixture = try TransportFixture()
         let refuse = { (index: Int) in
             #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
@@ -140,21 +140,21 @@ struct APNsAnswerTests {
     }
 
     /// The operator does not configure the environment of devices that register with their own.
-    @Test func aBadTokenWhereTheDeviceSaysItIsIsItsEnd() throws {
+    @Test func badTokenInItsDeclaredEnvironmentIsGone() throws {
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(to: TransportFixture.device([("environment", "sandbox")])) == .CARILLON_OK)
         fixture.host.answer(status: 400, body: #"{"reason":"BadDeviceToken"}"#)
         #expect(fixture.host.outcomes.last?.kind == .CARILLON_GONE)
     }
 
-    @Test(arguments: [410, 400] as [UInt32]) func aDeadTokenNeedsNoProof(_ status: UInt32) throws {
+    @Test(arguments: [410, 400] as [UInt32]) func deadTokenIsGoneWithoutProof(_ status: UInt32) throws {
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
         fixture.host.answer(status: status, body: #"{"reason":"Unregistered"}"#)
         #expect(fixture.host.outcomes.last?.kind == (status == 410 ? .CARILLON_GONE : .CARILLON_REJECTED))
     }
 
-    @Test func noAnswerIsTriedAgain() throws {
+    @Test func missingResponseIsRetried() throws {
         #expect(
             try outcome(status: 0, failure: "timeout")
                 == RecordedOutcome(ticket: 7, kind: .CARILLON_RETRY, reason: "timeout")

@@ -49,7 +49,7 @@ struct BroadcastAnswerTests {
         AnswerRow(0, .CARILLON_RETRY, "no-answer"),
     ]
 
-    @Test(arguments: table) func everyAnswerHasItsOutcome(_ row: AnswerRow) throws {
+    @Test(arguments: table) func everyResponseHasItsOutcome(_ row: AnswerRow) throws {
         let fixture = try BroadcastTests.fixture()
         _ = try fixture.deliver(BroadcastTests.sample(), to: BroadcastTests.registration())
         fixture.accept()
@@ -60,7 +60,7 @@ struct BroadcastAnswerTests {
 
     /// A channel of the other environment must not be removed.
     @Test(arguments: ["BadChannelId", "ChannelNotRegistered"])
-    func aChannelIsGoneOnlyWhereBroadcastsPass(_ reason: String) throws {
+    func channelIsGoneOnlyIfBroadcastsSucceed(_ reason: String) throws {
         let fixture = try BroadcastTests.fixture()
         // Pushes prove nothing about channels.
         try fixture.provePlace()
@@ -72,7 +72,7 @@ struct BroadcastAnswerTests {
         #expect(fixture.host.log.count == 1)
     }
 
-    @Test func theOtherEnvironmentsRefusalStopsNobody() throws {
+    @Test func refusalInOneEnvironmentDoesNotPauseTheOther() throws {
         let fixture = try BroadcastTests.fixture()
         let elsewhere = BroadcastTests.registration([("environment", "sandbox")])
         _ = try fixture.deliver(BroadcastTests.sample(), to: elsewhere)

@@ -58,14 +58,14 @@ struct BroadcastTests {
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_DELIVERED])
     }
 
-    @Test func aChannelIsWhereItWasMade() throws {
+    @Test func channelStaysInItsEnvironment() throws {
         _ = try fixture.deliver(Self.sample(), to: Self.registration([("environment", "sandbox")]))
         #expect(
             fixture.host.requests.first?.url == "https://api.sandbox.push.apple.com/4/broadcasts/apps/com.example.app"
         )
     }
 
-    @Test func isKeptForAsLongAsTheNotificationSays() throws {
+    @Test func broadcastExpiresWithTheNotification() throws {
         var sample = Self.sample()
         sample.expiresAt = 1_770_003_600_000
         _ = try fixture.deliver(sample, to: Self.registration())
@@ -86,7 +86,7 @@ struct BroadcastTests {
         "", "{}", #"{"push-type":"background"}"#, #"{"push-type":"voip"}"#,
         #"{"event":"start","content-state":{},"attributes-type":"A","attributes":{}}"#,
     ])
-    func nothingElseIsForChannels(_ native: String) throws {
+    func otherPushTypesAreRejectedForChannels(_ native: String) throws {
         #expect(try fixture.deliver(Self.sample(native), to: Self.registration()) == .CARILLON_OK)
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_REJECTED])
         #expect(fixture.host.outcomes.map(\.reason) == ["not-for-channels"])
@@ -122,7 +122,7 @@ struct BroadcastTests {
             ("channel:" + String(repeating: "A", count: 260), key, channelExpected),
         ] as [(String, String, String?)]
     )
-    func onlyWhoKnowsTheKeyMayHaveOne(_ token: String, _ key: String, _ mistake: String?) throws {
+    func channelRegistrationRequiresTheBroadcastKey(_ token: String, _ key: String, _ mistake: String?) throws {
         let registration = SampleRegistration(token: token, fields: [("broadcast_key", key)])
         #expect(fixture.refusal(of: registration) == mistake)
         guard mistake != nil else { return }
@@ -130,7 +130,7 @@ struct BroadcastTests {
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test func withoutAKeyThereAreNone() throws {
+    @Test func channelsRequireABroadcastKey() throws {
         let fixture = try TransportFixture()
         #expect(
             fixture.refusal(of: Self.registration())

@@ -100,7 +100,7 @@ struct ChannelCommandTests {
         ["send", BroadcastTests.channel, #"{"aps":{"event":"start"}}"#],
         ["send", BroadcastTests.channel, #"{"aps":{"event":"end"},"x":"\#(String(repeating: "x", count: 5120))"}"#],
     ])
-    func saysWhatWasExpected(_ words: [String]) {
+    func errorNamesTheExpectedArguments(_ words: [String]) {
         let admission = fixture.transport.command(["channels"] + words) { [answers] in answers.add($0) }
         #expect(admission.status == .CARILLON_OK)
         #expect(fixture.host.requests.isEmpty)
@@ -108,7 +108,7 @@ struct ChannelCommandTests {
         #expect(answers.all.first?.text.contains("expected") == true)
     }
 
-    @Test func helpNamesEveryCommandAndOthersAreNone() {
+    @Test func helpListsEveryCommandAndOthersAreUnknown() {
         #expect(run("help").status == .CARILLON_OK)
         for verb in ["create", "list", "show", "delete", "send"] {
             #expect(answers.all.first?.text.contains("channels \(verb)") == true)
@@ -127,7 +127,7 @@ struct ChannelCommandTests {
             (503, "", "APNs refused it with status 503"), (0, "", "APNs did not respond: no-answer"),
         ] as [(UInt32, String, String)]
     )
-    func saysWhyNothingCameOfIt(_ status: UInt32, _ reason: String, _ text: String) {
+    func failedCommandNamesItsReason(_ status: UInt32, _ reason: String, _ text: String) {
         run("channels", "list")
         fixture.refuse(status, reason)
         #expect(answers.all.first?.isGood == false)
@@ -143,7 +143,7 @@ struct ChannelCommandTests {
         #expect(Set(fixture.host.requests.map { $0.headers["authorization"] }).count == 2)
     }
 
-    @Test func aLabHasAnAddressOfItsOwn() throws {
+    @Test func labUsesItsOwnAddress() throws {
         let fixture = try TransportFixture(["broadcast_management": "https://lab:3"])
         _ = fixture.transport.command(["channels", "list"]) { _ in }
         #expect(fixture.host.requests.first?.url == "https://lab:3" + Self.app + "/all-channels")

@@ -51,7 +51,7 @@ struct APNsConfigurationTests {
             ("https://127.0.0.1:2197", "https://127.0.0.1:2197"), ("https://localhost", "https://localhost"),
         ] as [(String?, String)]
     )
-    func knowsTheEnvironments(_ server: String?, _ origin: String) throws {
+    func environmentsAreRead(_ server: String?, _ origin: String) throws {
         var block = good
         block[Self.key(server)] = server
         let origins = try read(block).origins
@@ -71,7 +71,7 @@ struct APNsConfigurationTests {
             (2197, nil, "https://lab:1", "https://api.push.apple.com:2197", "https://lab:1"),
         ] as [(Int?, String?, String?, String, String)]
     )
-    func knowsWhereDevicesOfEachEnvironmentAre(
+    func everyEnvironmentHasItsServer(
         _ port: Int?,
         _ server: String?,
         _ sandbox: String?,
@@ -155,13 +155,13 @@ struct APNsConfigurationTests {
             ),
         ] as [(String, (any Sendable)?, String)]
     )
-    func saysWhichKeyIsWrongAndWhatWasExpected(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {
+    func errorNamesTheKeyAndTheExpectedValue(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {
         var block = good
         block[name] = value
         #expect(#expect(throws: PluginError.self) { try read(block) }?.description == sentence)
     }
 
-    @Test func saysWhyAKeyCannotBeRead() throws {
+    @Test func unreadableKeyIsReportedWithTheReason() throws {
         var block = good
         block["key"] = "secret garbage"
         let garbage = try #require(#expect(throws: PluginError.self) { try read(block) }).description

@@ -23,7 +23,7 @@ struct CertificateTests {
             ("universal-legacy.p12", nil, "secret\n"), ("universal-open.p12", nil, nil),
         ] as [(String, String?, String?)]
     )
-    func connectionsPresentIt(_ file: String, _ key: String?, _ passphrase: String?) throws {
+    func connectionsPresentTheCertificate(_ file: String, _ key: String?, _ passphrase: String?) throws {
         try CertificateFiles.withFile(passphrase ?? "") { path in
             var more: [String: any Sendable] = [:]
             more["certificate_key_file"] = key.map(CertificateFiles.path)
@@ -43,7 +43,7 @@ struct CertificateTests {
         }
     }
 
-    @Test func differentCertificatesGoByDifferentConnections() throws {
+    @Test func differentCertificatesUseDifferentConnections() throws {
         let first = try TransportFixture(certificate: "universal.pem")
         let second = try TransportFixture(
             certificate: "single.crt",
@@ -53,7 +53,7 @@ struct CertificateTests {
     }
 
     /// The manual clock is in February 2026, and the certificates are valid for that year.
-    @Test func saysWhenItHoldsNoMore() throws {
+    @Test func certificateOutsideItsValidityIsRefusedWithADate() throws {
         let text = #"{"topic":"com.example.app","certificate_file":"\#(CertificateFiles.path("universal.pem"))"}"#
         let block = try JSONObject(parsing: text)
         let read = { (seconds: Int64) in try APNsConfiguration(block, now: Timestamp(seconds: seconds)).warnings }
@@ -74,7 +74,7 @@ struct CertificateTests {
         #expect(early?.description.contains("this one is only valid from 2026-01-01") == true)
     }
 
-    @Test func warnsOnceWhenItIsLoaded() throws {
+    @Test func expiringCertificateIsWarnedAboutOnceWhenLoaded() throws {
         let block = #"{"topic":"com.example.app","certificate_file":"\#(CertificateFiles.path("universal.pem"))"}"#
         let host = FakeHost()
         _ = try APNsTransport(
@@ -86,7 +86,7 @@ struct CertificateTests {
     }
 
     /// A router may run for months without a restart.
-    @Test func saysOnceADayThatItIsAboutToExpireAndThenSendsNoMore() throws {
+    @Test func expiringCertificateIsLoggedDailyAndStopsSendingOnExpiry() throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
         let untilExpiry = Timestamp(seconds: 1_798_761_600) - ManualClock.start
         fixture.clock.advance(by: untilExpiry - .days(7) - .milliseconds(1))
@@ -112,7 +112,7 @@ struct CertificateTests {
         )
     }
 
-    @Test func saysWhatIsWrongWithTheFiles() throws {
+    @Test func errorsInCertificateFilesAreNamed() throws {
         let path = CertificateFiles.path
         #expect(
             mistake("other.crt", ["certificate_key_file": path("other.key")])
@@ -150,7 +150,7 @@ struct CertificateTests {
         }
     }
 
-    @Test func aHostThatPresentsNoneCannotBeUsed() throws {
+    @Test func hostWithoutClientCertificatesIsRefused() throws {
         let host = FakeHost(hasServices: false)
         let error = #expect(throws: PluginError.self) { try TransportFixture(certificate: "universal.pem", host: host) }
         #expect(
@@ -168,7 +168,7 @@ struct CertificateTests {
             ("fileprovider", false), ("mdm", true),
         ]
     )
-    func onlyWhatItCoversIsSent(_ type: String, _ isCovered: Bool) throws {
+    func onlyTopicsOfTheCertificateAreSent(_ type: String, _ isCovered: Bool) throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
         let fields = DeviceTokens.fields.map { ($0.description, Self.own) } + [("mdm_push_magic", "magic")]
         let sample = SampleNotification.alert(
@@ -184,7 +184,7 @@ struct CertificateTests {
 
     /// A rejected certificate concerns all devices. With a certificate, `ExpiredProviderToken` does too.
     @Test(arguments: ["BadCertificate", "BadCertificateEnvironment", "MissingProviderToken", "ExpiredProviderToken"])
-    func itsRefusalStopsAllPushes(_ reason: String) throws {
+    func refusedCertificatePausesAllPushes(_ reason: String) throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(403, reason)

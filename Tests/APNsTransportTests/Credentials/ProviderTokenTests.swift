@@ -75,7 +75,7 @@ struct ProviderTokenTests {
         #expect(try machine.proof(now: start + .minutes(55)) === second)
     }
 
-    @Test func connectionsAreLeftOnceHoweverManyAnswersSaySo() throws {
+    @Test func connectionsAreClosedOnceForManyRefusals() throws {
         var machine = machine()
         let first = try machine.proof(now: start)
         machine.leaveConnections(named: first.connection)
@@ -137,7 +137,7 @@ struct ExpiredProviderTokenTests {
         #expect(connections[2] == connections[3])
     }
 
-    @Test func aYoungTokenCalledExpiredMeansThatTheClocksDisagree() throws {
+    @Test func freshTokenCalledExpiredIsAClockError() throws {
         let fixture = try TransportFixture()
         _ = try fixture.deliver(.wake("dm"))
         fixture.clock.advance(by: .minutes(5))
@@ -163,7 +163,7 @@ struct ConnectionTests {
         #expect(Set(fixture.host.requests.map(\.connection)) == ["TEAMID1234.ABCDEFGHIJ.com.example.app.0"])
     }
 
-    @Test func aTokenThatIsRenewedInTimeGoesByTheSame() throws {
+    @Test func renewedTokenKeepsItsConnections() throws {
         let fixture = try TransportFixture()
         _ = try fixture.deliver(.wake("dm"))
         fixture.clock.advance(by: .minutes(50))
@@ -172,7 +172,7 @@ struct ConnectionTests {
         #expect(Set(fixture.host.requests.map(\.connection)).count == 1)
     }
 
-    @Test func aConnectionOfAnotherKeyIsLeft() throws {
+    @Test func connectionOfAnotherKeyIsClosed() throws {
         let fixture = try TransportFixture()
         _ = try fixture.deliver(.wake("dm"))
         fixture.refuse(403, "UnrelatedKeyIdInToken")
@@ -182,7 +182,7 @@ struct ConnectionTests {
         #expect(Set(fixture.host.requests.map(\.connection)).count == 2)
     }
 
-    @Test func wordsAreOfALengthThatHostsTake() {
+    @Test func connectionLabelsFitTheHostsLimit() {
         let longest = String(repeating: "x", count: 255)
         let words = [
             ConnectionWord.token(teamID: "TEAMID1234", keyID: "ABCDEFGHIJ", bundleID: longest, generation: .max),

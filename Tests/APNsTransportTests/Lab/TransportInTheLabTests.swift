@@ -33,7 +33,7 @@ struct TransportInTheLabTests {
         return SampleRegistration(token: device, fields: tokens + [("mdm_push_magic", "magic")])
     }
 
-    @Test(arguments: LabBench.Way.allCases) func theLabTakesWhateverThePluginSays(_ way: LabBench.Way) async throws {
+    @Test(arguments: LabBench.Way.allCases) func labAcceptsEveryRequestOfThePlugin(_ way: LabBench.Way) async throws {
         let bench = try await LabBench(way)
         for (type, sample) in Self.samples {
             let outcome = try await bench.outcome(of: sample, to: Self.registration)
@@ -60,7 +60,7 @@ struct TransportInTheLabTests {
         await bench.end()
     }
 
-    @Test func anAlertTakesThePlaceOfACallThatNobodyGets() async throws {
+    @Test func alertReplacesACallToAnUnregisteredDevice() async throws {
         let bench = try await LabBench()
         let call = String(repeating: "cd", count: 32)
         bench.lab.declare(APNsDevice(token: call, state: .unregistered(since: 1_900_000_000_000)))
@@ -74,7 +74,7 @@ struct TransportInTheLabTests {
     }
 
     @Test(arguments: [LabBench.Way.token, .certificate])
-    func channelsAreMadeUsedAndEnded(_ way: LabBench.Way) async throws {
+    func channelsAreCreatedUsedAndDeleted(_ way: LabBench.Way) async throws {
         let bench = try await LabBench(way)
         let kept = try await bench.run("channels", "create", "--storage", "latest")
         let unkept = try await bench.run("channels", "create")
@@ -109,7 +109,7 @@ struct TransportInTheLabTests {
     }
 
     /// Certificates from another issuer, like Apple's.
-    @Test func certificatesAreJudgedByTheirDates() async throws {
+    @Test func certificatesAreCheckedByDate() async throws {
         let lab = try await Lab.start()
         for (days, words) in [(-1, "this one expired on"), (5, nil), (300, nil)] as [(Int, String?)] {
             let made = try lab.issuePushCertificate(topics: [lab.credentials.topic], daysLeft: days)

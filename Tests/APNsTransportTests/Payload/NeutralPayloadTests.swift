@@ -66,7 +66,7 @@ struct NeutralPayloadTests {
     }
 
     @Test(arguments: [carillon_mode.CARILLON_NUDGE, .CARILLON_SEALED])
-    func isAnAlertLikeAnyOther(_ mode: carillon_mode) throws {
+    func sealedPushIsAnOrdinaryAlert(_ mode: carillon_mode) throws {
         var sample = sample(mode)
         let headers = try request(sample).headers
         #expect(headers["apns-push-type"] == "alert")
@@ -77,7 +77,7 @@ struct NeutralPayloadTests {
     }
 
     @Test(arguments: [carillon_mode.CARILLON_NUDGE, .CARILLON_SEALED])
-    func comesAsTheOperatorSays(_ mode: carillon_mode) throws {
+    func presentationFollowsTheConfiguration(_ mode: carillon_mode) throws {
         let sample = dressed(mode)
         let request = try request(sample)
         let news = mode == .CARILLON_SEALED ? #""sealed":\#(NeutralPayloadTests.envelope)"# : #""t":"reaction""#
@@ -93,14 +93,14 @@ struct NeutralPayloadTests {
         #expect(request.headers["apns-push-type"] == "alert")
     }
 
-    @Test func aNudgeWithoutATextIsNone() throws {
+    @Test func nudgeWithoutTextIsUnsupported() throws {
         var sample = dressed(.CARILLON_NUDGE)
         (sample.title, sample.subtitle, sample.body) = ("", "", "")
         #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test func whatIsSealedWithoutATextGoesInTheBackground() throws {
+    @Test func sealedPushWithoutTextIsSentInTheBackground() throws {
         var sample = sample(.CARILLON_SEALED)
         (sample.title, sample.body) = ("", "")
         let request = try request(sample)
@@ -124,15 +124,14 @@ struct NeutralPayloadTests {
         #expect(try request(sample).bodyText.contains(#""t":"mine""#))
     }
 
-    @Test func whatIsNotSealedIsNotSent() throws {
+    @Test func sealedPushWithoutAnEnvelopeIsNotSent() throws {
         var sample = dressed(.CARILLON_SEALED)
         sample.sealed = ""
         #expect(try fixture.deliver(sample) == .CARILLON_UNSUPPORTED)
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test(arguments: ["[]", "{", "text", #"{"a":1}{"#]) func anEnvelopeThatIsNoObjectIsRejected(_ sealed: String) throws
-    {
+    @Test(arguments: ["[]", "{", "text", #"{"a":1}{"#]) func invalidEnvelopeIsRejected(_ sealed: String) throws {
         var sample = sample(.CARILLON_SEALED)
         sample.sealed = sealed
         #expect(try fixture.deliver(sample) == .CARILLON_OK)
@@ -140,7 +139,7 @@ struct NeutralPayloadTests {
         #expect(fixture.host.requests.isEmpty)
     }
 
-    @Test func textsGiveWayToTheEnvelope() throws {
+    @Test func textsAreShortenedBeforeTheEnvelope() throws {
         var sample = sample(.CARILLON_SEALED)
         sample.sealed = #"{"ct":"\#(String(repeating: "x", count: 3900))"}"#
         sample.body = String(repeating: "b", count: 500)

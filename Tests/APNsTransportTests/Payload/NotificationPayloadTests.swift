@@ -20,7 +20,7 @@ struct NotificationPayloadTests {
         return try #require(host.outcomes.first)
     }
 
-    @Test func buttonsThatCouldNotShowAreLeftOut() throws {
+    @Test func unusableButtonsAreOmitted() throws {
         var sample = SampleNotification.alert(title: "t", body: "")
         sample.actions =
             [.init(id: "a", label: ""), .init(id: "", label: "b")]
@@ -67,7 +67,7 @@ struct NotificationPayloadTests {
         #expect(try payload(sample).hasPrefix(#"{"aps":{"alert":{"title":"t"},"mutable-content":1},"body":{"#))
     }
 
-    @Test func theBlocksNameOfTheNotificationStandsInForItsID() throws {
+    @Test func blocksNotificationNameReplacesItsID() throws {
         var sample = SampleNotification.alert(title: "t", body: "", native: #"{"_k":"theirs"}"#)
         #expect(try payload(sample) == #"{"aps":{"alert":{"title":"t"}},"body":{"_k":"theirs"}}"#)
         sample.native = #"{"actions":{}}"#
@@ -110,21 +110,21 @@ struct NotificationPayloadTests {
         ("", #"{"event":"start","content-state":{}}"#, "bad-native"),
         ("", #"{"event":"start","content-state":{},"attributes-type":"A","attributes":1}"#, "bad-native"),
     ])
-    func whatWouldBreakThePayloadIsRejected(_ data: String, _ native: String, _ reason: String) throws {
+    func invalidDataOrNativeBlockIsRejected(_ data: String, _ native: String, _ reason: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.data = data
         sample.native = native
         #expect(try refusal(sample) == RecordedOutcome(ticket: 1, kind: .CARILLON_REJECTED, reason: reason))
     }
 
-    @Test func anAlertWithNothingToShowIsRejected() throws {
+    @Test func emptyAlertIsRejected() throws {
         var sample = SampleNotification()
         #expect(try refusal(sample).reason == "payload-empty")
         sample.native = #"{"thread-id":"x"}"#
         #expect(try refusal(sample).reason == "payload-empty")
     }
 
-    @Test func whatTheBlockSaysIsShortenedAsOurs() throws {
+    @Test func textOfANativeBlockIsShortenedLikeOurs() throws {
         var sample = SampleNotification.alert(title: "title", body: "body")
         let long = String(repeating: "é", count: 5000)
         sample.native = #"{"alert":{"body":"\#(long)"},"sound":"default"}"#
@@ -133,7 +133,7 @@ struct NotificationPayloadTests {
         #expect((4095...4096).contains(try payload(sample).utf8.count))
     }
 
-    @Test func theNoteReferredToGoesFirstAndButtonsStay() throws {
+    @Test func referencedNoteIsDroppedFirstAndButtonsStay() throws {
         var sample = SampleNotification.alert(title: "title", body: String(repeating: "b", count: 3000))
         sample.data = #"{"kind":7,"referenced_event_content":"\#(String(repeating: "r", count: 2000))"}"#
         sample.actions = [.init(id: "1", label: "One")]
@@ -162,7 +162,7 @@ struct NotificationPayloadTests {
         #expect(object["kind"] as? Int == 1)
     }
 
-    @Test func whatCannotBeShortenedIsRejectedBeforeItIsSent() throws {
+    @Test func payloadThatCannotBeShortenedIsRejectedBeforeSending() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.data = #"{"x":"\#(String(repeating: "x", count: 4096))"}"#
         #expect(
@@ -187,7 +187,7 @@ struct NotificationPayloadTests {
         #expect((aps["alert"] as? [String: String])?["body"] == sample.body)
     }
 
-    @Test func bytesThatAreNoUTF8DoNoHarm() throws {
+    @Test func invalidUTF8IsHarmless() throws {
         var sample = SampleNotification.alert(title: "", body: "b")
         sample.titleBytes = [0x61, 0xFF, 0xFE, 0xC3, 0x28, 0xED, 0xA0, 0x80, 0x22]
         let text = try payload(sample)
@@ -202,7 +202,7 @@ struct WakePayloadTests {
         return try #require(fixture.host.requests.first).bodyText
     }
 
-    @Test func saysOnlyThatSomethingHappened() throws {
+    @Test func wakeUpShowsNoDetails() throws {
         #expect(try payload(.wake("dm")) == #"{"aps":{"content-available":1},"t":"dm"}"#)
     }
 
@@ -210,7 +210,7 @@ struct WakePayloadTests {
         #expect(try payload(.wake("dm", count: 7)) == #"{"aps":{"content-available":1},"t":"batch","n":7}"#)
     }
 
-    @Test func carriesNothingElseEvenWhenItIsGivenMore() throws {
+    @Test func wakeUpOmitsAllOtherFields() throws {
         var sample = SampleNotification.alert(title: "secret", body: "secret")
         sample.mode = .CARILLON_WAKE
         sample.signal = "mention"

@@ -12,7 +12,7 @@ import Testing
 struct PropertyTests {
     private static let reasons: Set<String> = ["payload-too-large", "payload-empty"]
 
-    @Test(arguments: 1...8 as ClosedRange<UInt64>) func whateverComesIsWellFormed(_ seed: UInt64) throws {
+    @Test(arguments: 1...8 as ClosedRange<UInt64>) func randomNotificationsAreWellFormed(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let fixture = try TransportFixture()
         var sent: [String: Int] = [:]

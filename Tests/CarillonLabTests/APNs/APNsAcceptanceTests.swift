@@ -2,7 +2,7 @@ import CarillonLab
 import Testing
 
 struct APNsAcceptanceTests {
-    @Test func aGoodAlertIsTakenAndRecorded() async throws {
+    @Test func validAlertIsAcceptedAndRecorded() async throws {
         let bench = try await APNsBench()
         let id = "123e4567-e89b-42d3-a456-426614174000"
         let answer = try await bench.send(bench.request(headers: ["apns-id": id, "apns-priority": "5"]))[0]

@@ -32,7 +32,7 @@ struct APNsMisbehaviourTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aProxysPageIsNoJSON() async throws {
+    @Test func proxysErrorPageIsNotJSON() async throws {
         let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.html(status: 503))] }
         let answer = try await bench.send(bench.request())[0]
         #expect(answer.status == 503)
@@ -73,7 +73,7 @@ struct APNsMisbehaviourTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aClosedConnectionSaysNothing() async throws {
+    @Test func closedConnectionSendsNoResponse() async throws {
         let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.close)] }
         let frames = try await bench.frames()
         #expect(!frames.contains("recv GOAWAY"))
@@ -91,7 +91,7 @@ struct APNsMisbehaviourTests {
         await bench.lab.shutdown()
     }
 
-    @Test func whatIsDrawnHappensAfterWhatWasOrdered() async throws {
+    @Test func randomMisbehaviourFollowsScriptedMisbehaviour() async throws {
         let bench = try await APNsBench {
             $0.misbehaviours = [ScriptedBehavior(.tooManyRequests())]
             $0.randomMisbehaviour = { service, target in
@@ -114,7 +114,7 @@ struct APNsMisbehaviourTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aDelayedAnswerComesInTheEnd() async throws {
+    @Test func delayedResponseArrives() async throws {
         let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.delay(milliseconds: 300))] }
         let began = ContinuousClock.now
         #expect(try await bench.send(bench.request())[0].status == 200)

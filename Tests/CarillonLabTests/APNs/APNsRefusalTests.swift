@@ -138,7 +138,7 @@ struct APNsRefusalTests {
     ]
 
     @Test(arguments: cases)
-    func wrongRequestsAreRefusedInApplesWords(_ wrong: Case) async throws {
+    func invalidRequestsGetApplesReasons(_ wrong: Case) async throws {
         let bench = try await APNsBench { configuration in
             configuration.apns.devices = [
                 APNsDevice(token: Self.gone, state: .unregistered(since: 1_754_000_000_123)),
@@ -159,7 +159,7 @@ struct APNsRefusalTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aDeadTokenTellsSinceWhen() async throws {
+    @Test func deadTokenHasATimestamp() async throws {
         let bench = try await APNsBench()
         bench.lab.declare(APNsDevice(token: Self.gone.uppercased(), state: .unregistered(since: 1_754_000_000_123)))
         let answer = try await bench.send(bench.request(path: "/3/device/" + Self.gone))[0]

@@ -69,7 +69,7 @@ struct BroadcastTests {
         await bench.lab.shutdown()
     }
 
-    @Test func whatIsWrongWithManagementIsSaidInApplesWords() async throws {
+    @Test func invalidManagementRequestsGetApplesReasons() async throws {
         let bench = try await APNsBench()
         let table: [([String], Int, String)] = [
             (manage(bench, "POST"), 400, "PayloadEmpty"),
@@ -116,7 +116,7 @@ struct BroadcastTests {
         await bench.lab.shutdown()
     }
 
-    @Test func whatIsWrongWithABroadcastIsSaidInApplesWords() async throws {
+    @Test func invalidBroadcastsGetApplesReasons() async throws {
         let bench = try await APNsBench()
         let id = try await create(bench)
         func body(of count: Int) -> String {
@@ -161,14 +161,14 @@ struct BroadcastTests {
         await bench.lab.shutdown()
     }
 
-    @Test func takesTheCapability() async throws {
+    @Test func pushRequiresTheBroadcastCapability() async throws {
         let bench = try await APNsBench { $0.apns.allowsBroadcasts = false }
         let answers = try await bench.send(manage(bench, "POST", body: Self.storing), send(bench, "AAAA"))
         #expect(answers.map(\.reason) == ["FeatureNotEnabled", "FeatureNotEnabled"])
         await bench.lab.shutdown()
     }
 
-    @Test func anOrderedAnswerCreatesNothing() async throws {
+    @Test func orderedResponseCreatesNoChannel() async throws {
         let bench = try await APNsBench()
         bench.lab.misbehave(
             ScriptedBehavior(.answer(status: 400, reason: "CannotCreateChannelConfig"), service: .apnsChannels)

@@ -20,7 +20,7 @@ struct ConnectionRuleTests {
         }
     }
 
-    @Test func tokensThatDoNotHoldAreInvalid() async throws {
+    @Test func incorrectProviderTokensAreRefused() async throws {
         let bench = try await APNsBench()
         let credentials = bench.lab.credentials
         let tokens = [
@@ -60,7 +60,7 @@ struct ConnectionRuleTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aTokenRenewedTooSoonIsTooMany() async throws {
+    @Test func tokenRenewedTooSoonGetsTooManyUpdates() async throws {
         let bench = try await APNsBench()
         let renewed = try await ProviderJWT.make(bench.lab.credentials, issuedAt: APNsBench.now - 60)
         let answers = try await bench.send(bench.request(), bench.request(jwt: renewed), bench.request())
@@ -69,7 +69,7 @@ struct ConnectionRuleTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aNewTokenIsTakenAfterTwentyMinutes() async throws {
+    @Test func newTokenIsAcceptedAfterTwentyMinutes() async throws {
         let (first, second) = (try await token(credentials), try await token(credentials, age: -1_000))
         let keys = [try credentials.providerKey(topics: [])]
         var check = ProviderTokenCheck()

@@ -15,7 +15,7 @@ struct PushCertificateTests {
         bench.request(jwt: .some(nil), headers: headers, more: ["--cert", file])
     }
 
-    @Test func opensslReadsWhatTheLabWrites() async throws {
+    @Test func opensslReadsTheLabsCertificate() async throws {
         let bench = try await APNsBench()
         let files = bench.lab.addresses.apns
         let text = try await Tool.run("openssl", ["x509", "-in", files.certificateFile, "-noout", "-text"]).text
@@ -96,7 +96,7 @@ struct PushCertificateTests {
         await bench.lab.shutdown()
     }
 
-    @Test func whatIsWrongWithACertificateIsSaid() async throws {
+    @Test func invalidCertificateGetsApplesReason() async throws {
         let bench = try await APNsBench()
         let topics = ["com.example.app"]
         let stranger = try await Lab.start()
@@ -120,7 +120,7 @@ struct PushCertificateTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aCertificateGetsAllStreamsAtOnce() async throws {
+    @Test func certificateConnectionGetsAllStreamsImmediately() async throws {
         let bench = try await APNsBench { $0.apns.streams = 321 }
         let frames = try await with(bench.lab.pushCertificate) { file in
             try await bench.frames("--cert=" + file, "--key=" + file)

@@ -45,7 +45,7 @@ struct SandboxTests {
         await bench.lab.shutdown()
     }
 
-    @Test func misbehavesApartFromProduction() async throws {
+    @Test func sandboxMisbehavesIndependentlyOfProduction() async throws {
         let (bench, sandbox) = try await start()
         bench.lab.misbehave(ScriptedBehavior(.answer(status: 500), service: .apnsSandbox))
         #expect(try await bench.send(bench.request())[0].status == 200)

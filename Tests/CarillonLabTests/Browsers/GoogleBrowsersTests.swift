@@ -39,7 +39,7 @@ import Testing
         return id
     }
 
-    @Test func eachCheckInGivesAnotherNumber() {
+    @Test func everyCheckInGetsANewID() {
         let answers = (0..<2).map { _ in service.checkIn(now: 1_700_000_000_000) }
         #expect(answers[0] != answers[1])
         #expect(answers.allSatisfy { $0.starts(with: [8, 1, 24]) })
@@ -68,7 +68,7 @@ import Testing
         #expect(service.register(Self.form("8", delete: true)).actions == [.expire(id: other)])
     }
 
-    @Test mutating func theBrowsersOwnRegistrationIsNoSubscription() {
+    @Test mutating func browsersOwnRegistrationIsNotASubscription() {
         #expect(service.register(["device": "7", "app": "com.google.android.gms", "sender": "1"]).actions == [])
         #expect(service.subscriptionCount == 0)
     }
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [[40], [41, 2, 255, 255, 255, 255, 255, 1], [41, 2, 129, 128, 4]] as [[UInt8]])
-    func whatIsNoFrameIsRefused(bytes: [UInt8]) {
+    func malformedFrameIsRefused(bytes: [UInt8]) {
         var reader = MCSReader()
         #expect(throws: MCSReader.Malformed.self) { try reader.read(bytes) }
     }
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [[], [128], [10, 5, 1], [11], Array(repeating: 255, count: 11)] as [[UInt8]])
-    func whatIsNoMessageHasNoFields(bytes: [UInt8]) {
+    func malformedMessageHasNoFields(bytes: [UInt8]) {
         #expect(ProtocolBuffers.bytes(of: 1, in: bytes) == nil)
     }
 }

@@ -53,7 +53,7 @@ import Testing
         BrowserMessage(subscription: id, timeToLive: 60, body: body, encoding: body.isEmpty ? nil : "aes128gcm")
     }
 
-    @Test mutating func helloSaysThatKeysAreWanted() throws {
+    @Test mutating func helloRequestsKeys() throws {
         let hello = try #require(Self.frames(say(#"{"messageType":"hello"}"#), to: 1).first)
         #expect(hello["use_webpush"] == .bool(true) && hello["status"]?.integer == 200)
         #expect(say("{}") == [.send(Array("{}".utf8), to: 1)])
@@ -108,7 +108,7 @@ import Testing
         "", "[]", "no json", #"{"messageType":"register"}"#, #"{"messageType":"unheard-of"}"#,
         #"{"messageType":"register","channelID":"before hello","key":"BPUw"}"#,
     ])
-    func whatMakesNoSenseEndsTheConnection(text: String) {
+    func malformedMessageClosesTheConnection(text: String) {
         var service = service
         #expect(service.receive(Array(text.utf8), from: 1) { $0 } == [.close(1)])
     }

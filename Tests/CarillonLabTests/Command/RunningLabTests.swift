@@ -48,7 +48,7 @@ struct RunningLabTests {
         }
     }
 
-    @Test func whatCameIsPrintedForPeopleAndPrograms() async throws {
+    @Test func receivedRequestsArePrintedForPeopleAndPrograms() async throws {
         try await withLab { bench, folder in
             _ = try await bench.send(bench.request(), bench.request(headers: ["apns-topic": nil]))
             let readable = try await run("received", "--lab", folder, "--service", "apns", "--wait", "2")
@@ -88,7 +88,7 @@ struct RunningLabTests {
         }
     }
 
-    @Test func mistakesAreExplained() async throws {
+    @Test func errorsAreExplained() async throws {
         try await withLab { _, folder in
             let table: [([String], String)] = [
                 (["misbehave", "--lab", folder, "close", "dance"], "kind is one of"),

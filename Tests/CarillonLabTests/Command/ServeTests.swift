@@ -5,7 +5,7 @@ import Testing
 /// The command as users run it.
 struct ServeTests {
     @Test(arguments: [SIGTERM, SIGINT])
-    func serveSaysWhereItIsPrintsRequestsAndEndsCleanly(_ signal: Int32) async throws {
+    func servePrintsItsAddressAndRequestsAndExitsCleanly(_ signal: Int32) async throws {
         let folder = NSTemporaryDirectory() + "/lab-test-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let served = try Served([
@@ -80,7 +80,7 @@ struct ServeTests {
         #expect(await again.end(signal) == 0)
     }
 
-    @Test func mistakesOnTheCommandLineAreExplained() async throws {
+    @Test func commandLineErrorsAreExplained() async throws {
         let served = try Served(["serve", "--folder", NSTemporaryDirectory(), "--misbehave", "dance"])
         #expect(await served.output().contains("kind is one of answer, html, goaway"))
         #expect(await served.end(0) != 0)

@@ -8,7 +8,7 @@ struct ControlTests {
         return (bench, try #require(bench.lab.addresses.control))
     }
 
-    @Test func whatCameIsReadAsLinesOfJSON() async throws {
+    @Test func receivedRequestsAreReadAsJSONLines() async throws {
         let (bench, control) = try await start()
         _ = try await bench.send(bench.request(), bench.request(headers: ["apns-topic": nil]))
         let answer = try await Curl.run(control + "/received?wait=2&service=apns")
@@ -63,7 +63,7 @@ struct ControlTests {
         ("/tokens", #"{"token":"ab","state":"sleepy"}"#, "state is one of"),
         ("/receivers", #"{"topic":"a","private_key":"AA","auth":"AA"}"#, "expected 32 bytes"),
     ])
-    func mistakesAreExplained(_ path: String, _ body: String, _ words: String) async throws {
+    func errorsAreExplained(_ path: String, _ body: String, _ words: String) async throws {
         let (bench, control) = try await start()
         let answer = try await Curl.run(control + path, "-d", body)
         #expect(answer.status == 400)
@@ -71,7 +71,7 @@ struct ControlTests {
         await bench.lab.shutdown()
     }
 
-    @Test func itSaysWhereTheLabIs() async throws {
+    @Test func labAddressIsReported() async throws {
         let (bench, control) = try await start()
         let answer = try await Curl.run(control + "/")
         let addresses = try JSONDecoder().decode(LabAddresses.self, from: Data(answer.body.utf8))
@@ -104,7 +104,7 @@ struct SubscriptionTests {
         await bench.lab.shutdown()
     }
 
-    @Test func mayBringTheirKeysAndTakeAnybodysMessages() async throws {
+    @Test func subscriptionsMayBringKeysAndAcceptAnySendersMessages() async throws {
         let (bench, url) = try await start()
         let order = #"""
             {"id":"bob","private_key":"q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94","auth":"BTBZMqHH6r4Tts7J_aSIgg",
@@ -123,7 +123,7 @@ struct SubscriptionTests {
         (#"{"private_key":"AA","auth":"AA"}"#, "expected 32 bytes"),
         (#"{"auth":"BTBZMqHH6r4Tts7J_aSIgg"}"#, "private_key"),
     ])
-    func mistakesAreExplained(_ order: String, _ words: String) async throws {
+    func errorsAreExplained(_ order: String, _ words: String) async throws {
         let (bench, url) = try await start()
         let answer = try await Curl.run(url, "-d", order)
         #expect(answer.status == 400)

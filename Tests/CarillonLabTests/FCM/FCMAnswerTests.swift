@@ -85,7 +85,7 @@ struct FCMAnswerTests {
         }
     }
 
-    @Test func theyHaveGooglesForm() async throws {
+    @Test func errorsHaveGooglesForm() async throws {
         let bench = try await FCMBench()
         let accessToken = try await bench.accessToken()
         bench.lab.misbehave(try Self.rows.map { try ScriptedBehavior(parsing: "answer,service=fcm," + $0.text) })
@@ -101,7 +101,7 @@ struct FCMAnswerTests {
         await bench.lab.shutdown()
     }
 
-    @Test func severalProjectsStandSideBySide() async throws {
+    @Test func severalProjectsAreIndependent() async throws {
         let bench = try await FCMBench {
             $0.fcm?.devices = [FCMDevice(token: FCMBench.token, project: FCMBench.otherAccount.projectID)]
         }

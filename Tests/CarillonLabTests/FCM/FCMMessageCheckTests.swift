@@ -32,7 +32,7 @@ struct FCMMessageCheckTests {
         #""webpush":{"headers":{"TTL":"60"},"notification":{"any":[1]},"fcmOptions":{"link":"https://e.com"}}"#,
         #""apns":{"headers":{"apns-priority":"5"},"payload":{"aps":{"content-available":1}}},"notification":null"#,
     ])
-    func acceptsWhatTheReferenceKnows(_ members: String) {
+    func documentedMessageIsAccepted(_ members: String) {
         #expect(refusal(members) == nil)
     }
 
@@ -53,7 +53,7 @@ struct FCMMessageCheckTests {
         (#""android":{"notification":{"visibility":"private"}}"#, "message.android.notification.visibility"),
         (#""android":{"notification":{"notificationCount":"3"}}"#, "message.android.notification.notificationCount"),
     ])
-    func refusesJSONThatTheAPIDoesNotKnow(_ members: String, _ field: String) {
+    func unknownJSONFieldsAreRefused(_ members: String, _ field: String) {
         let refusal = refusal(members)
         #expect(refusal?.http == 400 && refusal?.code == nil && refusal?.fields.first == field)
         #expect(refusal?.message.hasPrefix("Invalid ") == true)
@@ -70,12 +70,12 @@ struct FCMMessageCheckTests {
         (#""fcmOptions":{"analyticsLabel":"a b"}"#, "message.fcmOptions.analyticsLabel"),
         (#""webpush":{"fcmOptions":{"link":"http://e.com"}}"#, "message.webpush.fcmOptions.link"),
     ])
-    func refusesValuesThatFCMDoesNotTake(_ members: String, _ field: String) {
+    func invalidValuesAreRefused(_ members: String, _ field: String) {
         let refusal = refusal(members)
         #expect(refusal?.http == 400 && refusal?.code == .invalidArgument && refusal?.fields.first == field)
     }
 
-    @Test func wantsExactlyOneTarget() {
+    @Test func messageRequiresExactlyOneTarget() {
         #expect(refusal("", target: #""topic":"news""#) == nil)
         #expect(refusal("", target: #""condition":"'a' in topics""#) == nil)
         #expect(refusal("", target: "")?.code == .invalidArgument)
@@ -85,7 +85,7 @@ struct FCMMessageCheckTests {
     }
 
     @Test(arguments: ["", "[]", "7", "{", #"{"message":7}"#, #"{"message":{},"more":1}"#, "\u{FF}"])
-    func wantsAMessage(_ body: String) {
+    func requestRequiresAMessage(_ body: String) {
         #expect(refusal(body: body)?.http == 400)
     }
 

@@ -14,7 +14,7 @@ struct FCMTests {
         await bench.lab.shutdown()
     }
 
-    @Test func wantsAnAccessTokenOfTheProject() async throws {
+    @Test func requestRequiresAnAccessTokenOfTheProject() async throws {
         let bench = try await FCMBench()
         let accessToken = try await bench.accessToken()
         let answers = try await Curl.run([
@@ -34,7 +34,7 @@ struct FCMTests {
         await bench.lab.shutdown()
     }
 
-    @Test func knowsItsDevices() async throws {
+    @Test func unknownDevicesAreUnregistered() async throws {
         let bench = try await FCMBench { $0.fcm?.acceptsUndeclaredDevices = false }
         let accessToken = try await bench.accessToken()
         let table: [(FCMDevice.State?, Int, String?)] = [
@@ -54,7 +54,7 @@ struct FCMTests {
         await bench.lab.shutdown()
     }
 
-    @Test func misbehavesWhenToldTo() async throws {
+    @Test func orderedMisbehaviourIsApplied() async throws {
         let bench = try await FCMBench()
         let accessToken = try await bench.accessToken()
         bench.lab.misbehave(
@@ -76,7 +76,7 @@ struct FCMTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aLeavingConnectionAnswersNothing() async throws {
+    @Test func closingConnectionSendsNoResponses() async throws {
         let bench = try await FCMBench()
         let accessToken = try await bench.accessToken()
         bench.lab.misbehave(ScriptedBehavior(.close, service: .fcm))

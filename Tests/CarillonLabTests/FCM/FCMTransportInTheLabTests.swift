@@ -74,7 +74,7 @@ struct FCMTransportInTheLabTests {
         ]
     }
 
-    @Test func theLabTakesWhateverThePluginSays() async throws {
+    @Test func labAcceptsEveryRequestOfThePlugin() async throws {
         for sample in Self.samples {
             let outcome = try await outcome(of: sample)
             #expect(outcome.kind == .CARILLON_DELIVERED, "\(bench.lab.received.last?.detail ?? "")")
@@ -84,7 +84,7 @@ struct FCMTransportInTheLabTests {
         await bench.lab.shutdown()
     }
 
-    @Test func thePluginUnderstandsWhateverTheLabSays() async throws {
+    @Test func pluginUnderstandsEveryResponseOfTheLab() async throws {
         let good = SampleNotification.wake("dm")
         let other = "other:" + FCMBench.token
         bench.lab.declare(FCMDevice(token: other, state: .otherSender))

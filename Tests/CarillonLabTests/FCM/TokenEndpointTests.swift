@@ -22,7 +22,7 @@ struct TokenEndpointTests {
         await bench.lab.shutdown()
     }
 
-    @Test func refusesWhatGoogleRefuses() async throws {
+    @Test func invalidAssertionsAreRefused() async throws {
         let bench = try await FCMBench()
         let url = bench.fcm.tokenURL
         func jwt(header: String? = nil, _ change: (inout [String: Any]) -> Void) async throws -> [String] {
@@ -68,7 +68,7 @@ struct TokenEndpointTests {
         await bench.lab.shutdown()
     }
 
-    @Test func misbehavesWhenToldTo() async throws {
+    @Test func orderedMisbehaviourIsApplied() async throws {
         let bench = try await FCMBench()
         let assertion = try await ServiceAccountJWT.make(
             FCMBench.account,

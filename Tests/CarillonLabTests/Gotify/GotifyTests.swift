@@ -36,7 +36,7 @@ struct GotifyTests {
         await lab.shutdown()
     }
 
-    @Test func whatIsWrongIsSaidInGotifysForm() async throws {
+    @Test func invalidRequestsGetErrorsInGotifysForm() async throws {
         let (lab, url) = try await start()
         let table: [([String], Int, String)] = [
             ([url, "-d", "message=x"], 401, "Unauthorized"),
@@ -63,7 +63,7 @@ struct GotifyTests {
             (#"{"client::notification":{"click":{}}}"#, "click"), (#"{"myapp::thing":1}"#, nil),
         ] as [(String, String?)]
     )
-    func extrasThatClientsDoNotKnowAreTakenAndNamed(_ extras: String, _ words: String?) async throws {
+    func unknownExtrasAreAcceptedAndReported(_ extras: String, _ words: String?) async throws {
         let (lab, url) = try await start()
         #expect(try await Curl.run([[url] + json(#"{"message":"m","extras":\#(extras)}"#)])[0].status == 200)
         let detail = try await lab.next().detail
@@ -89,7 +89,7 @@ struct GotifyTests {
         await lab.shutdown()
     }
 
-    @Test func misbehaviourSpeaksGotifysLanguage() async throws {
+    @Test func misbehaviourUsesGotifysErrors() async throws {
         let (lab, url) = try await start {
             $0.misbehaviours = [
                 ScriptedBehavior(.answer(status: 403), service: .gotify),

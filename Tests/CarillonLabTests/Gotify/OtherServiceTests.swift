@@ -3,7 +3,7 @@ import Testing
 
 /// The service of plugins that the lab does not know.
 struct OtherServiceTests {
-    @Test func itTakesEverythingUntilItIsToldOtherwise() async throws {
+    @Test func requestsAreAcceptedByDefault() async throws {
         var configuration = LabConfiguration()
         configuration.otherPort = 0
         let lab = try await Lab.start(configuration)

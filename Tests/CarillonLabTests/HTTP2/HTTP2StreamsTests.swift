@@ -15,7 +15,7 @@ struct HTTP2StreamsTests {
         #expect(streams.open(7, fields, isComplete: true).word == "decide")
     }
 
-    @Test func aRequestIsPutTogetherFromItsFrames() {
+    @Test func requestIsAssembledFromItsFrames() {
         var streams = HTTP2Streams(limit: 10)
         _ = streams.open(1, fields, isComplete: false)
         _ = streams.append(1, [1, 2], isComplete: false)
@@ -28,7 +28,7 @@ struct HTTP2StreamsTests {
         #expect(request.headers == [LabHeader("a", "b")])
     }
 
-    @Test func aBodyWithoutEndIsCut() {
+    @Test func endlessBodyIsCutOff() {
         var streams = HTTP2Streams(limit: 10)
         _ = streams.open(1, fields, isComplete: false)
         let flood = [UInt8](repeating: 0, count: HTTP2Streams.bodyLimit + 1)

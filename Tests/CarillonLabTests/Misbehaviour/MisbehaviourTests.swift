@@ -45,7 +45,7 @@ struct MisbehaviourTests {
     ]
 
     @Test(arguments: each)
-    func theCommandLinesFormAndJSONSayTheSame(_ text: String, _ expected: ScriptedBehavior) throws {
+    func commandLineAndJSONFormsAreEquivalent(_ text: String, _ expected: ScriptedBehavior) throws {
         let parsed = try ScriptedBehavior(parsing: text)
         #expect(parsed == expected)
         let decoded = try JSONDecoder().decode(ScriptedBehavior.self, from: JSONEncoder().encode(parsed))
@@ -57,7 +57,7 @@ struct MisbehaviourTests {
         "close,share=x", "answer,status=200,header.A:B=c", "{",
         #"{"kind":"answer","status":200,"headers":{"a":"b\nc"}}"#,
     ])
-    func mistakesAreExplained(_ text: String) {
+    func errorsAreExplained(_ text: String) {
         let error = #expect(throws: LabError.self) { try ScriptedBehavior(parsing: text) }
         #expect(error?.description.isEmpty == false)
     }
@@ -68,7 +68,7 @@ struct ScriptTests {
         (0..<count).map { _ in script.next(.apns, "") != nil }
     }
 
-    @Test func lotsFallTheSameForTheSameSeed() {
+    @Test func sameSeedGivesTheSameMisbehaviour() {
         var first = Script([ScriptedBehavior(.close, share: 0.1, seed: 7)])
         var second = first
         var other = Script([ScriptedBehavior(.close, share: 0.1, seed: 8)])
@@ -79,25 +79,25 @@ struct ScriptTests {
         #expect((910...1_090).contains(drawn.count { $0 }))
     }
 
-    @Test(arguments: [(0.0, 0), (1.0, 1_000)]) func nothingAndEverythingAreShares(_ share: Double, _ count: Int) {
+    @Test(arguments: [(0.0, 0), (1.0, 1_000)]) func sharesOfZeroAndOneHitNeverAndAlways(_ share: Double, _ count: Int) {
         var script = Script([ScriptedBehavior(.close, share: share, seed: 1)])
         #expect(hits(&script, 1_000).count { $0 } == count)
     }
 
-    @Test func burstsComeInARow() {
+    @Test func burstsAffectConsecutiveRequests() {
         var script = Script([ScriptedBehavior(.close, share: 0.01, seed: 3, burst: 20)])
         let runs = hits(&script, 20_000).split(separator: false)
         #expect(runs.count > 50)
         #expect(runs.dropLast().allSatisfy { $0.count % 20 == 0 })
     }
 
-    @Test func whoTheLotSparesMeetsTheNext() {
+    @Test func requestSparedByOneMisbehaviourMeetsTheNext() {
         var script = Script([ScriptedBehavior(.close, share: 0, seed: 1), ScriptedBehavior(.silence)])
         #expect(script.next(.apns, "") == .silence)
         #expect(script.next(.apns, "") == nil)
     }
 
-    @Test func tellsWhatIsStillToCome() {
+    @Test func pendingMisbehaviourIsListed() {
         var script = Script([ScriptedBehavior(.close, after: 2, times: 3), ScriptedBehavior(.silence, service: .fcm)])
         for _ in 0..<3 { _ = script.next(.apns, "") }
         #expect(script.pending == [ScriptedBehavior(.close, times: 2), ScriptedBehavior(.silence, service: .fcm)])

@@ -47,7 +47,7 @@ struct NtfyActionsTests {
         ("view, A, https://a, colour=red", "key 'colour' unknown"), ("view, \"A", "quote started"),
         ("[{]", "JSON"), ("[7]", "JSON"), ("[{\"action\":\"view\",\"label\":\"A\"}]", "'url'"),
     ])
-    func whatIsNoneIsExplained(_ text: String, _ words: String) {
+    func invalidActionIsExplained(_ text: String, _ words: String) {
         let error = #expect(throws: NtfyError.self) { try NtfyActions.parse(text) }
         #expect(error?.code == 40018)
         #expect(error?.error.contains(words) == true, "\(error?.error ?? "")")

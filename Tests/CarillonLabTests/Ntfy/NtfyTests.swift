@@ -62,7 +62,7 @@ struct NtfyTests {
         await lab.shutdown()
     }
 
-    @Test func whatIsWrongIsSaidInNtfysCodes() async throws {
+    @Test func invalidRequestsGetNtfysErrorCodes() async throws {
         let (lab, url) = try await start()
         let long = String(repeating: "x", count: 4_097)
         let table: [([String], Int, Int)] = [
@@ -114,7 +114,7 @@ struct NtfyTests {
     }
 
     /// Browsers and relay clients may keep looking for a program that used this port earlier.
-    @Test func whoeverLooksForAnotherProgramIsNotRecorded() async throws {
+    @Test func requestsForOtherProgramsAreNotRecorded() async throws {
         let (lab, url) = try await start()
         let gotify = try #require(lab.addresses.gotify?.url)
         let paths = ["/", "/status", "/json/version", "/docs"]

@@ -56,7 +56,7 @@ struct RecordTests {
         #expect(record.awaitCount(0, matching: { _ in false }, 2).satisfied.first?.requests.isEmpty == true)
     }
 
-    @Test func whoGivesUpIsNotAnswered() {
+    @Test func abandonedWaiterGetsNoResponse() {
         var record = Record<Int>(maximumCount: 10, maximumBytes: 1_000_000)
         let (id, _) = record.awaitUnread(7)
         #expect(record.giveUp(id) == 7)

@@ -26,7 +26,7 @@ struct WaitingTests {
         #expect(closed?.isClosed == true)
     }
 
-    @Test func aCancelledTaskWaitsNoMore() async throws {
+    @Test func cancelledTaskStopsWaiting() async throws {
         let lab = try await Lab.start()
         let waiting = Task { try await lab.next(timeout: nil) }
         waiting.cancel()
@@ -69,7 +69,7 @@ struct TakenTests {
             (.silence, nil, true),
         ] as [(ScriptedBehavior.Action?, Int?, Bool)]
     )
-    func aPushIsTakenUnlessItsSenderWasToldOtherwise(
+    func pushIsAcceptedUnlessItWasRefused(
         _ behavior: ScriptedBehavior.Action?,
         _ status: Int?,
         _ isTaken: Bool

@@ -9,7 +9,7 @@ struct UnifiedPushTests {
         try #require(lab.unifiedPushURL) + "/" + topic
     }
 
-    @Test func anEndpointSaysThatItIsOne() async throws {
+    @Test func endpointAnswersDiscovery() async throws {
         let lab = try await Lab.atRest()
         let answer = try await Curl.run(try endpoint(lab) + "?up=1")
         #expect(answer.status == 200)
@@ -18,7 +18,7 @@ struct UnifiedPushTests {
         await lab.shutdown()
     }
 
-    @Test func textIsAnsweredAsNtfyDoes() async throws {
+    @Test func responsesMatchNtfy() async throws {
         let lab = try await Lab.atRest()
         let answer = try await Curl.run(try endpoint(lab) + "?up=1", "--data-binary", " hello ", "-H", "TTL: 60")
         #expect(answer.status == 200)
@@ -74,7 +74,7 @@ struct UnifiedPushTests {
         ("/", 400, 40017), ("/a/b", 404, 40401), ("/" + String(repeating: "a", count: 65), 404, 40401),
         ("/settings", 400, 40010),
     ])
-    func pathsThatAreNoTopicAreRefused(_ path: String, _ status: Int, _ code: Int) async throws {
+    func invalidTopicPathsAreRefused(_ path: String, _ status: Int, _ code: Int) async throws {
         let lab = try await Lab.atRest()
         let answer = try await Curl.run(try #require(lab.unifiedPushURL) + path, "-d", "x")
         #expect(answer.status == status)
@@ -83,7 +83,7 @@ struct UnifiedPushTests {
         await lab.shutdown()
     }
 
-    @Test func misbehaviourSpeaksNtfysLanguage() async throws {
+    @Test func misbehaviourUsesNtfysErrors() async throws {
         let lab = try await Lab.atRest {
             $0.misbehaviours = [
                 ScriptedBehavior(.tooManyRequests(retryAfter: 3)), ScriptedBehavior(.answer(status: 507)),
@@ -107,7 +107,7 @@ struct UnifiedPushTests {
         await lab.shutdown()
     }
 
-    @Test func anAppMayTakeItsOwnServersMessagesOnly() async throws {
+    @Test func appMayAcceptOnlyItsOwnServersMessages() async throws {
         let vapid = VAPIDCredentials()
         let lab = try await Lab.atRest {
             $0.unifiedPush?.receivers = [

@@ -23,7 +23,7 @@ struct VAPIDCheckTests {
             (nil, 60, "ops@example.com", "sub"), (nil, 60, "", "sub"),
         ] as [(String?, Int64, String, String)]
     )
-    func claimsThatDoNotHoldAreRefused(_ aud: String?, _ lifetime: Int64, _ sub: String, _ word: String) async throws {
+    func invalidClaimsAreRefused(_ aud: String?, _ lifetime: Int64, _ sub: String, _ word: String) async throws {
         let bench = try await WebPushBench()
         let claims = claims(bench, aud: aud, lifetime: lifetime, sub: sub)
         try await expectBadToken(bench.authorization(claims: claims), bench, word)
@@ -43,7 +43,7 @@ struct VAPIDCheckTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aSignatureOfAnotherKeyDoesNotHold() async throws {
+    @Test func signatureOfAnotherKeyIsRefused() async throws {
         let bench = try await WebPushBench()
         let stranger = VAPIDCredentials()
         let token = try await bench.authorization(key: stranger).prefix { $0 != "," }
@@ -51,7 +51,7 @@ struct VAPIDCheckTests {
         await bench.lab.shutdown()
     }
 
-    @Test func aBrowserTakesMessagesOfTheKeyItSubscribedWith() async throws {
+    @Test func browserAcceptsOnlyItsSubscriptionsKey() async throws {
         let bench = try await WebPushBench()
         let stranger = try await bench.authorization(key: VAPIDCredentials())
         let answer = try await bench.send(authorization: stranger)

@@ -38,7 +38,7 @@ struct WebPushDecryptionTests {
         await lab.shutdown()
     }
 
-    @Test func whatTheDeviceCouldNotReadIsNamed() async throws {
+    @Test func reasonForUndecryptableMessageIsRecorded() async throws {
         var configuration = LabConfiguration()
         configuration.unifiedPush?.receivers = [try receiver()]
         let lab = try await Lab.start(configuration)

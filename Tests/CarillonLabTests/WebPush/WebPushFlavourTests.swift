@@ -70,7 +70,7 @@ struct WebPushFlavourTests {
         }
     }
 
-    @Test(arguments: Mistake.allCases) func mozillaHasNumbers(_ mistake: Mistake) async throws {
+    @Test(arguments: Mistake.allCases) func mozillaErrorsHaveNumbers(_ mistake: Mistake) async throws {
         let bench = try await WebPushBench()
         let answer = try await send(mistake, .mozilla, bench)
         let (status, errno) = try #require(Self.mozilla[mistake])
@@ -85,7 +85,7 @@ struct WebPushFlavourTests {
         await bench.lab.shutdown()
     }
 
-    @Test(arguments: Mistake.allCases) func appleHasReasons(_ mistake: Mistake) async throws {
+    @Test(arguments: Mistake.allCases) func appleErrorsHaveReasons(_ mistake: Mistake) async throws {
         let bench = try await WebPushBench()
         let answer = try await send(mistake, .apple, bench)
         let (status, reason) = try #require(Self.apple[mistake])
@@ -94,7 +94,7 @@ struct WebPushFlavourTests {
         await bench.lab.shutdown()
     }
 
-    @Test(arguments: Mistake.allCases) func windowsHasHeaders(_ mistake: Mistake) async throws {
+    @Test(arguments: Mistake.allCases) func windowsErrorsHaveHeaders(_ mistake: Mistake) async throws {
         let bench = try await WebPushBench()
         let answer = try await send(mistake, .wns, bench)
         #expect(answer.status == Self.wns[mistake])
@@ -106,7 +106,7 @@ struct WebPushFlavourTests {
         await bench.lab.shutdown()
     }
 
-    @Test(arguments: Mistake.allCases) func googleHasSentences(_ mistake: Mistake) async throws {
+    @Test(arguments: Mistake.allCases) func googleErrorsHaveSentences(_ mistake: Mistake) async throws {
         let bench = try await WebPushBench()
         let answer = try await send(mistake, .fcm, bench)
         #expect(answer.status == Self.fcm[mistake])
@@ -120,7 +120,7 @@ struct WebPushFlavourTests {
         await bench.lab.shutdown()
     }
 
-    @Test(arguments: Mistake.allCases) func theStandardHasStatusesOnly(_ mistake: Mistake) async throws {
+    @Test(arguments: Mistake.allCases) func standardErrorsHaveOnlyStatuses(_ mistake: Mistake) async throws {
         let bench = try await WebPushBench()
         let answer = try await send(mistake, .plain, bench)
         #expect(answer.status == Self.plain[mistake])
@@ -128,7 +128,7 @@ struct WebPushFlavourTests {
         await bench.lab.shutdown()
     }
 
-    @Test(arguments: WebPushFlavour.allCases) func allTakeAGoodMessage(_ flavour: WebPushFlavour) async throws {
+    @Test(arguments: WebPushFlavour.allCases) func allFlavoursAcceptMessages(_ flavour: WebPushFlavour) async throws {
         let bench = try await WebPushBench()
         let answer = try await send(nil, flavour, bench)
         #expect(answer.status == 201)
@@ -140,7 +140,7 @@ struct WebPushFlavourTests {
         await bench.lab.shutdown()
     }
 
-    @Test func anEndpointOfOneVendorIsNoneOfAnother() async throws {
+    @Test func endpointOfOneVendorIsUnknownToAnother() async throws {
         let bench = try await WebPushBench()
         var subscription = try WebPushBench.subscription(applicationServerKey: nil)
         subscription.flavour = .mozilla
@@ -150,7 +150,7 @@ struct WebPushFlavourTests {
         await bench.lab.shutdown()
     }
 
-    @Test func withoutAKeyOnlySomeWantVAPID() async throws {
+    @Test func onlySomeFlavoursRequireVAPIDWithoutAKey() async throws {
         let bench = try await WebPushBench()
         for flavour in WebPushFlavour.allCases {
             var subscription = try WebPushBench.subscription(applicationServerKey: nil)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 struct WebPushServiceTests {
-    @Test func aGoodMessageIsTakenAndRead() async throws {
+    @Test func validMessageIsAcceptedAndDecrypted() async throws {
         let bench = try await WebPushBench()
         let answer = try await bench.send(headers: ["Urgency": "high", "Topic": "likes_1-2"])
         #expect(answer.status == 201)
@@ -17,7 +17,7 @@ struct WebPushServiceTests {
         await bench.lab.shutdown()
     }
 
-    @Test func whatTheBrowserCouldNotReadIsTakenAndNamed() async throws {
+    @Test func undecryptableMessageIsAcceptedAndRecorded() async throws {
         let bench = try await WebPushBench()
         var tampered = try WebPushBench.encrypted()
         tampered[tampered.count - 1] ^= 1
@@ -70,7 +70,7 @@ struct WebPushServiceTests {
         await bench.lab.shutdown()
     }
 
-    @Test func onlySubscriptionsThatAreTakeMessages() async throws {
+    @Test func onlyExistingSubscriptionsAcceptMessages() async throws {
         let bench = try await WebPushBench()
         #expect(try await bench.send(more: ["-X", "PUT"]).status == 405)
         #expect(try await bench.send(path: "/elsewhere").reason == "BadPath")
@@ -85,7 +85,7 @@ struct WebPushServiceTests {
         await bench.lab.shutdown()
     }
 
-    @Test func misbehaviourSpeaksApplesLanguage() async throws {
+    @Test func misbehaviourUsesApplesReasons() async throws {
         let bench = try await WebPushBench {
             $0.misbehaviours = [
                 ScriptedBehavior(.tooManyRequests(retryAfter: 3), service: .webPush),

@@ -22,7 +22,7 @@ import Testing
         #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: Data(), attributes: attributes))
     }
 
-    @Test func keysAndDatabasesThatOthersCanGetAtAreTold() throws {
+    @Test func exposedKeysAndDatabasesAreReported() throws {
         for (name, mode) in [
             ("open.p8", 0o644), ("closed.p8", 0o600), ("shared.pem", 0o666), ("old.pem", 0o600), ("older.pem", 0o604),
             ("carillon.sqlite", 0o600), ("carillon.sqlite-wal", 0o644), ("carillon.sqlite-outbox", 0o602),
@@ -55,7 +55,7 @@ import Testing
         )
     }
 
-    @Test func aFolderThatAnybodyMayFillIsTold() throws {
+    @Test func worldWritableFolderIsReported() throws {
         try FileManager.default.createDirectory(atPath: folder + "/open", withIntermediateDirectories: false)
         let path = folder + "/carillon.yaml"
         let yaml = "identity: { key_file: open/carillon.key }\nstore: { path: open/carillon.sqlite }\n"

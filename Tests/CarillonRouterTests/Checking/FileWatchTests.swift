@@ -10,13 +10,13 @@ import Testing
         FileStamp(inode: number, size: 10, modifiedAt: 0)
     }
 
-    @Test func nothingIsSeenWhereNothingChanges() {
+    @Test func unchangedFilesAreNotReported() {
         let look = ["a": Self.stamp(1)]
         var changes = FileChanges(look)
         #expect(changes.see(look).isEmpty && changes.see(look).isEmpty)
     }
 
-    @Test func aChangeCountsOnceItHoldsStill() {
+    @Test func changeCountsOnceItIsStable() {
         var changes = FileChanges(["a": Self.stamp(1), "b": Self.stamp(1)])
         #expect(changes.see(["a": Self.stamp(2), "b": Self.stamp(1)]).isEmpty)
         #expect(changes.see(["a": Self.stamp(3), "b": Self.stamp(1)]).isEmpty)
@@ -25,14 +25,14 @@ import Testing
     }
 
     /// Some editors delete the old file before they rename the new one.
-    @Test func aFileThatIsGoneForAMomentIsOneThatChanged() {
+    @Test func briefAbsenceOfAFileIsAChange() {
         var changes = FileChanges(["a": Self.stamp(1)])
         #expect(changes.see([:]).isEmpty)
         #expect(changes.see(["a": Self.stamp(2)]).isEmpty)
         #expect(changes.see(["a": Self.stamp(2)]) == ["a"])
     }
 
-    @Test func filesThatComeAndGoAreChangesToo() {
+    @Test func addedAndRemovedFilesAreChanges() {
         var changes = FileChanges(["a": Self.stamp(1)])
         _ = changes.see(["b": Self.stamp(2)])
         #expect(changes.see(["b": Self.stamp(2)]) == ["a", "b"])
@@ -49,7 +49,7 @@ import Testing
         #expect(looks.withLock { $0 } == 4)
     }
 
-    @Test func aFileReplacedByOneOfTheSameSizeIsAnother() throws {
+    @Test func replacementOfTheSameSizeIsAChange() throws {
         let folder = URL(filePath: NSTemporaryDirectory()).appending(path: "carillon-watch-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -35,7 +35,7 @@ import Testing
         try doubts("filter_plugins: { noise: { settings: { except: [\(names)] } } }", rules: rules)
     }
 
-    @Test func whatIsMeantIsNotDoubted() throws {
+    @Test func validFilterSettingsGetNoWarning() throws {
         #expect(try doubts("filter_plugins: { mutes: {}, noise: { settings: { except: [dm, zap], difficulty: 8 } } }").isEmpty)
         #expect(try doubts("").isEmpty)
     }
@@ -49,18 +49,18 @@ import Testing
                 + "there are: dm, mention, reply, reaction, repost, follow, zap"
         ),
     ])
-    func aSignalThatNothingHasIsTold(name: String, doubt: String) throws {
+    func unknownSignalIsReported(name: String, doubt: String) throws {
         #expect(try signals(name) == ["carillon.yaml:3:42: " + doubt])
     }
 
-    @Test func aSignalOfTheRulesExists() throws {
+    @Test func signalOfTheRulesIsKnown() throws {
         let rules = "  - { match: { kinds: [30402] }, signal: offer, title: an offer }\n"
         #expect(try signals("offer", rules: rules).isEmpty)
         #expect(try signals("ofer", rules: rules).first?.hasSuffix("'ofer'; did you mean 'offer'?") == true)
         #expect(try signals("offer").count == 1)
     }
 
-    @Test func theSignalsOfDifficultyAreLookedAtToo() throws {
+    @Test func difficultySignalsAreCheckedToo() throws {
         let found = try doubts("filter_plugins: { noise: { settings: { difficulty: { mentoin: 3, reply: 3 } } } }")
         let doubt = "filter_plugins.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?"
         #expect(found.count == 1 && found.first?.hasSuffix(doubt) == true)
@@ -68,7 +68,7 @@ import Testing
 
     private static let trust = "filters:\n  web-of-trust: { settings: { level: follows-of-follows } }\n"
 
-    @Test func whoAsksRelaysNeedsSome() throws {
+    @Test func filterNeedingRelaysWithoutRelaysIsWarnedAbout() throws {
         let needs = ["web-of-trust": FollowNeed.distance]
         let doubt =
             "carillon.yaml:4:1: filters.web-of-trust: it asks relays whether accounts that the recipient follows "
@@ -80,7 +80,7 @@ import Testing
         #expect(try doubts(Self.trust + "relays: { nip46: [\"wss://relay.example\"] }", needs).isEmpty)
     }
 
-    @Test func whoAsksRelaysNeedsTime() throws {
+    @Test func filterNeedingRelaysWithoutWaitTimeIsWarnedAbout() throws {
         let block = "relays: { always: [\"wss://relay.example\"] }\ncontext: { wait_milliseconds: 0 }\n"
         let found = try doubts(Self.trust + block, ["web-of-trust": .distance])
         #expect(found.count == 1)

@@ -18,14 +18,14 @@ import Testing
         "batch": .mention,
     ]
 
-    @Test func eachIsAnEventThatAnyoneWouldTake() throws {
+    @Test func everyFixtureIsAValidEvent() throws {
         for fixture in try Fixture.all() {
             #expect(throws: Never.self, "\(fixture.name)") { try fixture.event.verify() }
             #expect(try Event(json: Array(fixture.json.utf8)) == fixture.event, "\(fixture.name)")
         }
     }
 
-    @Test func eachConcernsItsRecipientAsItSays() throws {
+    @Test func everyFixtureHasItsRelevance() throws {
         let fixtures = try Fixture.all()
         #expect(fixtures.map(\.name).sorted() == (Self.signals.keys + ["wallet-request", "signer-request"]).sorted())
         for fixture in fixtures {
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func quotesAreQuotesAndRepliesReplies() throws {
+    @Test func fixturesHaveTheirRelations() throws {
         let relations = try Dictionary(
             uniqueKeysWithValues: Fixture.all().map { fixture in
                 (fixture.name, try Relevance.classify(fixture.event, for: fixture.recipient).relation)
@@ -48,7 +48,7 @@ import Testing
         #expect(relations["quote"] == .quote && relations["mention"] == .mention)
     }
 
-    @Test func zapsAreWorthWhatTheySay() throws {
+    @Test func fixtureZapsHaveTheirAmounts() throws {
         let amounts = try Fixture.all().filter { $0.event.kind == .zapReceipt }.map { fixture in
             try ZapReceipt(fixture.event).millisats
         }

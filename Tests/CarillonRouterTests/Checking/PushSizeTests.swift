@@ -29,7 +29,7 @@ import Testing
         #expect(size("ntfy", #"{"topic":"t","message":"Hello"}"#) == [5, 4096])
     }
 
-    @Test func ofOtherPlatformsNoLimitIsKnown() {
+    @Test func otherPlatformsHaveNoKnownLimit() {
         #expect(size("pager", "Hello") == nil)
     }
 }

@@ -30,7 +30,7 @@ import Testing
         try check.summary().map { $0.replacing(folder, with: "~") }
     }
 
-    @Test func eachFileHasItsLine() throws {
+    @Test func everyFileIsListed() throws {
         let own = try write(
             "own.yaml",
             """
@@ -51,7 +51,7 @@ import Testing
         )
     }
 
-    @Test func whatIsProbablyNotMeantIsWarnedOf() throws {
+    @Test func suspiciousRuleIsWarnedAbout() throws {
         let file = try write(
             "rules.yaml",
             """
@@ -67,12 +67,12 @@ import Testing
         #expect(warnings.count == 1 && warnings[0].hasPrefix("~/rules.yaml:4:31: rules[0].actions[0].label: iOS cuts"))
     }
 
-    @Test func withoutFilesTheBuiltInRulesAreTold() throws {
+    @Test func builtInRulesAreListedIfThereAreNoFiles() throws {
         let line = try summary(RulesCheck(files: [], KnownPlatforms(.builtIn)))
         #expect(line.count == 1 && line[0].hasPrefix("built-in rules: 8 rules; kinds 1, 3, 4, 6, 7,"))
     }
 
-    @Test func filesOfTheConfigurationComeAfterThoseThatAreGiven() throws {
+    @Test func givenFilesComeBeforeConfiguredOnes() throws {
         let (own, common) = (try write("own.yaml", ""), try write("common.yaml", ""))
         var configuration = Configuration(keyFile: "", storePath: "")
         configuration.rulesFiles = [common, own]
@@ -81,7 +81,7 @@ import Testing
         )
     }
 
-    @Test func filesOfAppsAreToldByTheApp() throws {
+    @Test func appFilesAreListedByApp() throws {
         let own = try write("shop.yaml", "version: 1\nrules: [{ match: { kinds: 30402 }, signal: offer }]\n")
         var configuration = Configuration(keyFile: "", storePath: "")
         configuration.apps["shop"] = Configuration.App(rulesFiles: [own])
@@ -92,7 +92,7 @@ import Testing
         #expect(RulesCheck(files: [], configuration: configuration, KnownPlatforms(.builtIn)).allFiles == [own])
     }
 
-    @Test func keysStandInFilesBesideTheRules() throws {
+    @Test func keysAreStoredNextToTheRules() throws {
         let npub = "npub180cvv07tjdrrgpa0j7j7tmnyl2yr6yr7l8j4s3evf6u64th6gkwsyjh6w6"
         let rules = "version: 1\nrules: [{ match: { kinds: 1, author: { file: FILE } } }]\n"
         _ = try write("friends.txt", "# friends\n\(npub)\n")
@@ -128,7 +128,7 @@ import Testing
         )
     }
 
-    @Test func mistakesOfAllFilesAreTold() throws {
+    @Test func errorsOfAllFilesAreReported() throws {
         let own = try write("own.yaml", "version: 1\nrules: [{ match: { kind: 7 } }]\n")
         let mistakes = #expect(throws: Diagnostics.self) {
             _ = try RulesCheck(files: [own, "\(folder)/missing.yaml"], KnownPlatforms(.builtIn)).summary()

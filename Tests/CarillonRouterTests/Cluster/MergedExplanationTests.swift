@@ -66,7 +66,7 @@ import Testing
         #expect(device.outcome.hasPrefix("delivered"))
     }
 
-    @Test func whatWaitsElsewhereIsNotLost() throws {
+    @Test func deliveryWaitingOnAnotherMemberIsNotLost() throws {
         let members = [("a", EventFacts(history: [queued()])), ("b", EventFacts())]
         #expect(DeliveryQuestion(about: members).deliveries == ["d1"])
         let due = Self.noon + .minutes(1)
@@ -82,7 +82,7 @@ import Testing
         )
     }
 
-    @Test func whatDevicesDidIsTheNewestOfAll() {
+    @Test func newestPushOfAllMembersIsShownForADevice() {
         let old = DeviceOverview.Push(at: "2026-11-26T10:00:00.000Z", outcome: "delivered")
         let new = DeviceOverview.Push(at: "2026-11-26T11:00:00.000Z", outcome: "delivered")
         var (former, owner, stranger) = (DeviceFacts(device: 1), DeviceFacts(device: 1), DeviceFacts(device: 1))

@@ -15,7 +15,7 @@ struct KeyChangeProgressTests {
         return progress.step(to: goal)
     }
 
-    @Test func aRotationGoesStepByStep() {
+    @Test func rotationProceedsStepByStep() {
         #expect(step(.rotate) { _ in } == .writeNextFile)
         #expect(step(.rotate) { $0.nextFile = Self.new } == .prepare)
         #expect(step(.rotate) { ($0.nextFile, $0.next) = (Self.new, Self.new) } == .replaceFile)
@@ -24,7 +24,7 @@ struct KeyChangeProgressTests {
         #expect(step(.rotate) { ($0.keyFile, $0.former) = (Self.new, Self.old) } == nil)
     }
 
-    @Test func anUndoForgetsWhatWasBegun() {
+    @Test func undoDiscardsAStartedChange() {
         #expect(step(.undo) { _ in } == nil)
         #expect(step(.undo) { $0.nextFile = Self.new } == .removeNextFile)
         #expect(step(.undo) { ($0.nextFile, $0.next) = (Self.new, Self.new) } == .discard)
@@ -32,7 +32,7 @@ struct KeyChangeProgressTests {
         #expect(step(.undo) { ($0.keyFile, $0.next) = (Self.new, Self.new) } == .commit)
     }
 
-    @Test func anUndoOfAChangeThatWasEndedBringsTheFormerKeyBack() {
+    @Test func undoOfACompletedChangeRestoresTheFormerKey() {
         func undo(_ change: (inout KeyChangeProgress) -> Void) -> KeyChangeStep? {
             step(.undo) {
                 ($0.keyFile, $0.former) = (Self.new, Self.old)
@@ -59,7 +59,7 @@ struct KeyChangeProgressTests {
         #expect(undo { $0.nextFile = Self.new } == .removeNextFile)
     }
 
-    @Test func aRotationForgetsAnUndoThatWasBegun() {
+    @Test func rotationDiscardsAStartedUndo() {
         func rotate(_ change: (inout KeyChangeProgress) -> Void) -> KeyChangeStep? {
             step(.rotate) {
                 ($0.keyFile, $0.former) = (Self.new, Self.old)
@@ -71,7 +71,7 @@ struct KeyChangeProgressTests {
         #expect(rotate { ($0.keyFile, $0.next) = (Self.old, Self.old) } == .commit)
     }
 
-    @Test func whatDoesNotFitTogetherIsBegunAnew() {
+    @Test func inconsistentKeyChangeStartsAgain() {
         // The file is lost, or replaced: the secret of the next key no longer exists.
         #expect(step(.rotate) { $0.next = Self.new } == .discard)
         #expect(step(.rotate) { ($0.nextFile, $0.next) = (Self.other, Self.new) } == .discard)

@@ -89,7 +89,7 @@ final class KeyChangeTests {
         }
     }
 
-    @Test func aRotationGivesANewKeyBesideTheOldOne() throws {
+    @Test func rotationAddsANewKeyNextToTheOldOne() throws {
         let report = try change().rotate()
         #expect(report.keys.map(\.state) == ["current", "former"])
         #expect(report.keys.map(\.devices) == [0, 1])
@@ -216,33 +216,33 @@ final class KeyChangeTests {
         #expect(try change().undo().keys.map(\.state) == ["retired", "current", "retired"])
     }
 
-    @Test func devicesThatDidNotMoveGoWithTheirKeyWhereTheOperatorSaysSo() throws {
+    @Test func unmovedDevicesAreRemovedWithTheirKeyIfRequested() throws {
         _ = try change().rotate()
         let report = try change().retire(early: true, removesDevices: true)
         #expect(report.keys.map(\.devices) == [0, 0])
         #expect(try token == nil)
     }
 
-    @Test func nothingRetiresWhileAChangeIsUnderWay() throws {
+    @Test func keyIsNotRetiredDuringAChange() throws {
         #expect(try !isThrough(2) { try $0.rotate() })
         #expect(throws: KeyChangeError.unfinished) { try self.change().retire(early: true) }
     }
 
-    @Test func aRunningRouterIsInTheWay() throws {
+    @Test func keyChangeIsRefusedWhileARouterRuns() throws {
         let lock = try StoreLock(store: configuration.storePath)
         #expect(throws: StoreLockError.self) { try self.change().rotate() }
         withExtendedLifetime(lock) {}
         #expect(try key.publicKey == first.publicKey)
     }
 
-    @Test func anotherRoutersKeyChangesNothing() throws {
+    @Test func anotherRoutersKeyIsRefused() throws {
         try FileManager.default.removeItem(atPath: configuration.keyFile)
         _ = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
         #expect(throws: RegistryStoreError.self) { try self.change().rotate() }
         #expect(!FileManager.default.fileExists(atPath: configuration.keyFile + ".next"))
     }
 
-    @Test func aLinkStaysALink() throws {
+    @Test func symbolicLinkIsPreserved() throws {
         try FileManager.default.moveItem(atPath: configuration.keyFile, toPath: folder + "/kept.key")
         try FileManager.default.createSymbolicLink(
             atPath: configuration.keyFile,
@@ -254,7 +254,7 @@ final class KeyChangeTests {
         #expect(link == folder + "/kept.key")
     }
 
-    @Test func keysAreShownWithoutAndBesideARouter() throws {
+    @Test func keysAreListedWithAndWithoutARunningRouter() throws {
         let before = try KeyReport(of: configuration)
         #expect(before.keys.map(\.state) == ["current"] && before.keys.map(\.devices) == [1])
         _ = try change().rotate()

@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func isMadeOnTheFirstRunForUsAlone() throws {
+    @Test func tokenFileIsCreatedPrivateOnTheFirstRun() throws {
         _ = try file.readOrCreate(random: SecureRandom.bytes)
         let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
@@ -46,21 +46,21 @@ import Testing
 
     // Root's own group may read root's files: that is not a leak, and tests may run as root.
     @Test(arguments: [0o604, 0o660])
-    func refusesOneThatOthersCanRead(_ mode: Int) throws {
+    func exposedTokenFileIsRefused(_ mode: Int) throws {
         try write("0123456789abcdef0123456789\n", mode: mode)
         #expect(mistake { try file.read() }.hasSuffix("run: chmod 600 \(file.path)"))
         #expect(mistake { try file.readOrCreate(random: SecureRandom.bytes) }.contains(file.path))
     }
 
     @Test(arguments: ["", "short\n", "two lines of a length\nthat would suffice\n"])
-    func refusesWhatIsNone(_ text: String) throws {
+    func invalidTokenFileIsRefused(_ text: String) throws {
         try write(text)
         let said = mistake { try file.read() }
         #expect(said.contains("expected one line with a token of at least 16"))
         #expect(text.isEmpty || !said.contains(text.prefix(5)))
     }
 
-    @Test func saysWhenItCannotBeMade() {
+    @Test func creationFailureIsReported() {
         let file = APITokenFile(path: folder.appendingPathComponent("none/api.token").path)
         #expect(mistake { try file.readOrCreate(random: SecureRandom.bytes) }.contains("cannot write the API's token"))
     }

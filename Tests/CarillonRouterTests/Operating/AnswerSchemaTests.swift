@@ -24,7 +24,7 @@ import Testing
         var words: [Word]?
     }
 
-    @Test func isWhatTheTypeDecodes() throws {
+    @Test func schemaMatchesItsType() throws {
         let text = AnswerSchema.of(Answer.self).prettyPrinted
         let schema = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? NSDictionary)
         let expected: NSDictionary = [

@@ -40,7 +40,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func aTokenBeginsASessionThatStandsForIt() throws {
+    @Test func tokenStartsASessionWithItsRights() throws {
         let sessions = sessions()
         let begun = try #require(sessions.begin(token: "of reader", browser: "Firefox"))
         #expect(begun.principal == .agent("reader", [.read]))
@@ -69,7 +69,7 @@ import TimeTestSupport
         [:], ["sec-fetch-site": "cross-site"], ["sec-fetch-site": "same-site"], ["origin": "https://evil.example"],
         ["origin": "null"], ["sec-fetch-site": "cross-site", "origin": "https://push.example.com"],
     ])
-    func otherSitesChangeNothing(_ fields: [String: String]) throws {
+    func requestsFromOtherSitesAreRefused(_ fields: [String: String]) throws {
         let sessions = sessions(url: "https://push.example.com/x")
         let cookie = try #require(sessions.begin(token: "of boss", browser: "")).cookie
         for method in ["POST", "PATCH", "DELETE"] {
@@ -113,7 +113,7 @@ import TimeTestSupport
         #expect(try sessions.principal(of: head(first)) != nil)
     }
 
-    @Test func thereIsALimitToThem() throws {
+    @Test func sessionsAreLimited() throws {
         let sessions = sessions()
         let first = try #require(sessions.begin(token: "of boss", browser: "")).cookie
         for _ in 0..<SessionTable.capacity {

@@ -38,7 +38,7 @@ private final class ScriptedPeers: Peers {
         -> MemberSurvey.Result<[Int64]>
     { try await MemberSurvey(peers: peers).question("test") { (_: NoParameters) in try here() }.ask(NoParameters()) }
 
-    @Test func aRouterThatServesAloneAsksNobody() async throws {
+    @Test func standaloneRouterAsksNoOtherMember() async throws {
         let result = try await Self.ask(nil)
         #expect(result.answers.map(\.answer) == [[1]] && result.asked == nil)
         await #expect(throws: OperationError.unknown("none")) {
@@ -46,7 +46,7 @@ private final class ScriptedPeers: Peers {
         }
     }
 
-    @Test func whoDoesNotAnswerIsNamedAndTheRestIsShown() async throws {
+    @Test func unresponsiveMembersAreNamedAndOtherResponsesAreShown() async throws {
         let peers = ScriptedPeers(
             "b",
             [
@@ -68,7 +68,7 @@ private final class ScriptedPeers: Peers {
         )
     }
 
-    @Test func whatCannotBeUnderstoodIsAnError() async throws {
+    @Test func invalidRequestIsAnError() async throws {
         let peers = ScriptedPeers("b", ["a": .answer(MemberAnswer.bytes([Int64(7)]))])
         await #expect(throws: OperationError.invalid("since")) {
             try await Self.ask(peers) { throw OperationError.invalid("since") }
@@ -95,19 +95,19 @@ private final class ScriptedPeers: Peers {
         #expect(result.asked?.silent.map(\.reason) == ["says: \(refusal.description)"])
     }
 
-    @Test func refusalsOfFormerVersionsHaveWordsAlone() {
+    @Test func refusalsOfFormerVersionsHaveOnlyAMessage() {
         let bytes = [1] + Array(#"{"kind":"unknown","words":"there is no delivery x"}"#.utf8)
         #expect(throws: OperationError.unknown("there is no delivery x")) {
             try MemberAnswer.read(bytes, as: Bool.self)
         }
     }
 
-    @Test func whatIsTooLongForAMessageIsRefused() {
+    @Test func responseTooLongForAMessageIsRefused() {
         let long = MemberAnswer.bytes([String(repeating: "x", count: MemberAnswer.longest)])
         #expect(long.first == 1 && long.count < 200)
     }
 
-    @Test func membersAnswerTheQuestionsTheyKnow() async throws {
+    @Test func membersAnswerKnownRequests() async throws {
         let asked = MemberSurvey(peers: nil)
         _ = asked.question("double") { (number: Int64) in [2 * number] }
         _ = asked.question("none") { (text: String?) in text ?? "-" }
@@ -161,16 +161,15 @@ private final class ScriptedPeers: Peers {
 
     private static let asked = MembersAsked(answered: ["a", "b"], silent: [])
 
-    @Test(arguments: ["f12", "w3", "7.w3", "0.f1", "@router-1.f2"]) func cursorsAreReadAsTheyAreWritten(_ text: String)
-    {
+    @Test(arguments: ["f12", "w3", "7.w3", "0.f1", "@router-1.f2"]) func cursorsRoundTrip(_ text: String) {
         #expect(PlacedCursor(text)?.description == text)
     }
 
-    @Test(arguments: ["", "x1", "7.x", "-1.f1", ".f1.", "seven.f1"]) func whatIsNoCursorIsNone(_ text: String) {
+    @Test(arguments: ["", "x1", "7.x", "-1.f1", ".f1.", "seven.f1"]) func invalidCursorIsRefused(_ text: String) {
         #expect(PlacedCursor(text) == nil)
     }
 
-    @Test func listsOfMembersBecomeOneInTheOrderOfPartitions() {
+    @Test func memberListsAreMergedByPartition() {
         let list = QueueList(
             together: [
                 ("a", Self.page([("0.f1", "d1", "failed"), ("2.w4", "d4", "waiting"), ("@a.w1", "d6", "waiting")])),
@@ -184,7 +183,7 @@ private final class ScriptedPeers: Peers {
         #expect(list.deliveries.map(\.member) == ["a", "b", "b", "a"])
     }
 
-    @Test func nothingCountsBehindWhatAMemberHasNotToldYet() {
+    @Test func countsStopAtAMembersUnreadPage() {
         let list = QueueList(
             together: [
                 ("a", Self.page([("0.w1", "d1", "waiting"), ("0.w2", "d2", "waiting")], next: "0.w2")),
@@ -231,7 +230,7 @@ private final class ScriptedPeers: Peers {
         )
     }
 
-    @Test func statusAddsUpAndIsAsBadAsTheWorst() {
+    @Test func statusIsSummedWithTheWorstState() {
         let silent = MembersAsked(answered: ["a", "b"], silent: [.init("c", .absent)])
         let whole = RouterStatus.joined(
             [
@@ -249,7 +248,7 @@ private final class ScriptedPeers: Peers {
         #expect(whole.text.contains("a, b: disk") && whole.text.contains("the member c is not connected"))
     }
 
-    @Test func countsByDayAddUpButDevicesAreTheSame() {
+    @Test func dailyCountsAreSummedButDevicesAreNot() {
         var one = StatisticsReport([:], by: .app, days: 20_000...20_001)
         var other = one
         one.rows = [.init(day: "2024-10-04", name: "a", delivered: 2, devices: 9)]
@@ -266,7 +265,7 @@ private final class ScriptedPeers: Peers {
         )
     }
 
-    @Test func whatMembersDidIsCountedTogether() {
+    @Test func retriesOfAllMembersAreAddedUp() {
         var (one, other) = (QueueRetry(dryRun: false), QueueRetry(dryRun: false))
         (one.retried, one.paused) = (2, ["ios/default is paused (x)"])
         one.skip("expired")

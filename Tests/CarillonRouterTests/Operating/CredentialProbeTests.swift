@@ -53,7 +53,7 @@ struct CredentialProbeTests {
         #expect(await probe.ask("ios", token: "00") == expected)
     }
 
-    @Test func whatCannotBeAskedIsUnknown() async {
+    @Test func credentialsThatCannotBeCheckedAreUnknown() async {
         let probe = CredentialProbe(services: Sender(nil), command: Self.none, now: { 1_000 })
         #expect(await probe.ask("android", token: "00") == .unknown("no plugin"))
         #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == "no plugin")
@@ -67,7 +67,7 @@ struct CredentialProbeTests {
         #expect(sender.asked.allSatisfy { !$0.isProven && $0.app == "default" })
     }
 
-    @Test func aTopicGetsOneText() async {
+    @Test func topicGetsATestMessage() async {
         let sender = Sender(Outcome(.delivered, status: 200, reason: "delivered"))
         let probe = CredentialProbe(services: sender, command: Self.none, now: { 1_000 })
         #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == nil)
@@ -86,7 +86,7 @@ struct CredentialProbeTests {
             (PushServiceAnswer(isGood: false, text: "it takes none"), .unknown("it takes none")),
         ]
     )
-    func answerOfThePlugin(answer: PushServiceAnswer, expected: CredentialProbe.Decision) async {
+    func pluginsResponseDecidesTheCheck(answer: PushServiceAnswer, expected: CredentialProbe.Decision) async {
         let asked = Mutex<[String]>([])
         let probe = CredentialProbe(
             services: Sender(nil),

@@ -144,7 +144,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func listsDevicesWithHowPushesWentAndWithoutTokens() throws {
+    @Test func devicesAreListedWithPushResultsAndWithoutTokens() throws {
         let device = try register()
         let other = try register(device: "tablet")
         trace(
@@ -162,7 +162,7 @@ import TimeTestSupport
         #expect(try operations().list(account: identity.publicKey.hex).text == "no devices")
     }
 
-    @Test func showsWhatADeviceWishesAndWhatItGetsOfThat() throws {
+    @Test func devicePreferencesAndTheirEffectAreShown() throws {
         let quiet = #","quiet":{"start":"01:00","end":"02:30","tz":"UTC+9","dm_bypass_quiet":true}"#
         let batch = #","locale":"de-AT","batch":{"cooldown_seconds":10,"daily_cap":40}"#
         let filters = #","filter_plugins":{"mutes":false,"noise":false,"other":true}"#
@@ -193,7 +193,7 @@ import TimeTestSupport
         #expect(try operations().show(device).json.contains(#""cooldown_seconds":{"in_force":30,"wished":10}"#))
     }
 
-    @Test func aDeviceBehindAPausedQueueSaysSo() throws {
+    @Test func deviceShowsItsQueueIsPaused() throws {
         let device = try register()
         let store = TraceStore(path: configuration.tracePath, now: { Self.noon }, logger: logger)
         let queue = QueueName(platform: "ios", app: "default")
@@ -208,7 +208,7 @@ import TimeTestSupport
         #expect(try !operations().list().text.contains("paused"))
     }
 
-    @Test func whatHoldsForEverybodyIsNoSilence() throws {
+    @Test func silenceForAllRecipientsIsExplained() throws {
         _ = try register()
         let event = EventID(Bytes32(words: (1, 2, 3, 4)))
         trace([TraceStep(step: .expired, event: event)])
@@ -224,7 +224,7 @@ import TimeTestSupport
         .unknown(Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)"))
     }
 
-    @Test func whatCannotBeReadIsSaid() throws {
+    @Test func invalidArgumentIsReported() throws {
         #expect(
             throws: OperationError.invalid(
                 Sentence("key", ["member": "account"], "account: expected 64 lowercase hex digits or npub1…")
@@ -237,7 +237,7 @@ import TimeTestSupport
         #expect(throws: OperationError.self) { try eventOperations().explain(alice.publicKey.hex, recipient: "x") }
     }
 
-    @Test func aRemovedDeviceStaysAwayAndSaysWhyItMayHaveGone() throws {
+    @Test func removedDeviceStaysRemovedAndIsExplained() throws {
         let device = try register()
         trace([], [report(.gone, of: device, status: 410, reason: "Unregistered")])
         let removed = try operations().remove(device)
@@ -260,7 +260,7 @@ import TimeTestSupport
         }
     }
 
-    @Test(arguments: Mode.allCases) func aTestPushIsOfTheModeAskedFor(_ mode: Mode) async throws {
+    @Test(arguments: Mode.allCases) func testPushHasTheRequestedMode(_ mode: Mode) async throws {
         let device = try register()
         let sender = FakeTestPushes()
         let answer = try await operations(sender).test(device, mode: mode.name)
@@ -272,7 +272,7 @@ import TimeTestSupport
         #expect(!answer.text.contains(Self.token) && !answer.json.contains(Self.token))
     }
 
-    @Test func aTestPushThatSaysGoneLeavesTheRegistration() async throws {
+    @Test func goneTestPushKeepsTheRegistration() async throws {
         let device = try register(#","mode":"nudge""#)
         let sender = FakeTestPushes(Outcome(.gone, status: 410, reason: "Unregistered"))
         let answer = try await operations(sender).test(device)
@@ -284,7 +284,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aTestPushSaysLessWhereRealOnesDo() async throws {
+    @Test func testPushIsReducedLikeRealOnes() async throws {
         let device = try register(#","mode":"sealed""#)
         let sender = FakeTestPushes(
             Outcome(.rejected, reason: "unsupported"),
@@ -310,7 +310,7 @@ import TimeTestSupport
             (Outcome(.retry, status: 503, reason: "busy"), "the push service's answer: 503 busy"),
         ]
     )
-    func whatNobodyAnsweredIsNoAnswer(_ outcome: Outcome, _ words: String) async throws {
+    func testPushWithoutAResponseHasNoResponse(_ outcome: Outcome, _ words: String) async throws {
         let answer = try await operations(FakeTestPushes(outcome)).test(try register())
         #expect(!answer.isDelivered && answer.reductions.isEmpty)
         #expect(answer.text.split(separator: "\n").dropFirst().first == words[...])
@@ -383,7 +383,7 @@ import TimeTestSupport
         ) { _ in }
     }
 
-    @Test func tellsWhatIsHeldNowFromWhatWasHeldOnceAndWhatWaitsFromWhatIsLost() throws {
+    @Test func currentAndFormerHoldsAndQueuedAndLostPushesAreDistinguished() throws {
         let device = try register()
         let events = (1...4).map { EventID(Bytes32(words: ($0 << 48, 2, 3, 4))) }
         let deliveries = events.map { Self.delivery($0, device) }
@@ -409,7 +409,7 @@ import TimeTestSupport
         #expect(outcomes[3].hasPrefix("its end is not known"))
     }
 
-    @Test func eachGroupThatIsHeldHasItsOwnTime() throws {
+    @Test func everyHeldGroupHasItsOwnTime() throws {
         let quiet = #","quiet":{"start":"00:00","end":"07:00","tz":"Z","dm_bypass_quiet":true}"#
         let device = try register(quiet)
         let events = (1...2).map { EventID(Bytes32(words: ($0 << 48, 2, 3, 4))) }
@@ -440,7 +440,7 @@ import TimeTestSupport
         #expect(pace.reason == "the device was woken a moment ago")
     }
 
-    @Test func pushesThatNobodyCountsAreNoZero() throws {
+    @Test func uncountedPushesAreNotShownAsZero() throws {
         let device = try register(#","batch":{"window_seconds":0,"cooldown_seconds":0}"#)
         configuration.pacing.dailyCap = 0
         try fillOutbox([], held: [], of: device)
@@ -451,7 +451,7 @@ import TimeTestSupport
         #expect(try operations().show(device).pace?.pushesToday == 0)
     }
 
-    @Test func withoutATraceOnlyWhatWaitsIsKnown() throws {
+    @Test func onlyQueuedPushesAreKnownWithoutATrace() throws {
         let device = try register()
         let other = try register(device: "tablet")
         trace([], [report(.delivered, of: device, status: 200)])
@@ -473,7 +473,7 @@ import TimeTestSupport
         #expect(queued.text.contains("for device \(other), which has not been reached yet"))
     }
 
-    @Test func theTraceGoesBackNoFurtherThanItIsKept() throws {
+    @Test func explanationNamesTheTracesLimit() throws {
         configuration.trace?.days = 1
         let store = TraceStore(path: configuration.tracePath, now: { Self.noon - .days(3) }, logger: logger)
         store.trace(
@@ -486,13 +486,13 @@ import TimeTestSupport
         #expect(explanation.text.contains("goes back to 2026-03-13 00:00:00 UTC (500000 entries and 1 days at most)"))
     }
 
-    @Test func beforeThereIsATraceThatIsSaid() throws {
+    @Test func missingTraceIsReported() throws {
         let explanation = try eventOperations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
         #expect(!explanation.isKnown && explanation.text.contains("there is no trace"))
         #expect(explanation.text.contains("the recipient has no device registered now"))
     }
 
-    @Test func whoCannotChangeAnythingIsToldWhy() async throws {
+    @Test func failedChangeNamesItsReason() async throws {
         let device = try register()
         try FileManager.default.createDirectory(
             atPath: configuration.storePath + "-lock",
@@ -506,7 +506,7 @@ import TimeTestSupport
         await #expect(throws: Diagnostics.self) { try await removal.remove(device) }
     }
 
-    @Test func commandsReadBesideARouterAndChangeOnlyWithoutOne() throws {
+    @Test func commandsReadWithARunningRouterAndChangeOnlyWithoutOne() throws {
         let device = try register()
         let lock = try StoreLock(store: configuration.storePath)
         try withExtendedLifetime(lock) {
@@ -517,7 +517,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whatWaitsInTheOutboxCounts() throws {
+    @Test func queuedDeliveriesAreCounted() throws {
         let device = try register()
         #expect(try operations().show(device).waiting == nil, "there is no outbox yet")
         try fillOutbox(["a", "b", "c"], held: [], of: device)
@@ -529,7 +529,7 @@ import TimeTestSupport
         #expect(try operations().show(other).waiting == 0)
     }
 
-    @Test func whatWaitsBehindAnEarlierPushSaysWhenThatIsTried() throws {
+    @Test func deliveryBehindAnEarlierPushShowsWhenThatIsRetried() throws {
         let device = try register()
         let event = EventID(Bytes32(words: (1, 2, 3, 4)))
         let delivery = Self.delivery(event, device)

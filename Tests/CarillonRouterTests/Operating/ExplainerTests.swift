@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func whatAnOperatorHasTriedAgainIsNotAtItsEndAnyMore() {
+    @Test func requeuedDeliveryHasNotEnded() {
         var history = [
             step(.queued, of: alice, on: 1, delivery: "a", reason: "dm"),
             report(.rejected, "a", on: 1, status: 400, reason: "payload-empty"),
@@ -110,7 +110,7 @@ import Testing
         #expect(outcome([]) == "not delivered: an operator dropped it")
     }
 
-    @Test func toldForEachAccountAndDeviceAndInOrder() {
+    @Test func explanationListsAccountsAndDevicesInOrder() {
         let explanation = explain([
             step(.waiting),
             step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
@@ -135,7 +135,7 @@ import Testing
         #expect(explanation.accounts[1].outcome == "not sent: the recipient caused it")
     }
 
-    @Test func oneDevicesDeliveryIsNotAnothers() {
+    @Test func deliveriesAreExplainedPerDevice() {
         let explanation = explain([
             step(.queued, of: alice, on: 1, delivery: "a"), step(.queued, of: alice, on: 2, delivery: "b"),
             report(.gone, "b", on: 2, status: 410, reason: "Unregistered"),
@@ -149,7 +149,7 @@ import Testing
         #expect(!devices[1].isRegistered && devices[1].platform == "ios")
     }
 
-    @Test func whatTheDiskRefusedDoesNotWaitForItsTurn() {
+    @Test func eventRefusedByTheDiskDoesNotWaitForItsTurn() {
         let refused = explain([step(.notKept)])
         #expect(refused.isKnown && refused.accounts.isEmpty)
         #expect(refused.steps.map(\.words) == ["not stored: the disk refused; it can be accepted later"])
@@ -158,7 +158,7 @@ import Testing
         #expect(taken.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
     }
 
-    @Test func aRemarkIsNotHowThingsStand() {
+    @Test func remarkDoesNotChangeTheOutcome() {
         let steps = [
             step(.queued, of: alice, on: 1, delivery: "a"), step(.valueLeftOut, of: alice, on: 1, reason: "data.n"),
         ]
@@ -172,7 +172,7 @@ import Testing
         )
     }
 
-    @Test func whatIsHeldSaysUntilWhen() {
+    @Test func heldDeliveryShowsUntilWhen() {
         let history = [step(.held, of: alice, on: 1, delivery: "a", reason: "quiet")]
         let held = explain(history, held: ["a": "quiet hours until 07:00 (UTC+9)"], outbox: [])
         #expect(held.accounts[0].devices[0].outcome == "held: quiet hours until 07:00 (UTC+9)")
@@ -185,7 +185,7 @@ import Testing
         #expect(delivered.steps.map(\.step) == ["held", "released", "queued", "delivered"])
     }
 
-    @Test func whatWentLongAgoIsNotHeldBecauseSomethingElseIs() {
+    @Test func deliveredEventIsNotHeldBecauseAnotherIs() {
         // Held under "b", which was sent as part of "a". By now, another delivery is held for the device.
         let history = [
             step(.batched, of: alice, on: 1, delivery: "b", reason: "cooldown"), group(.joined, "b", into: "a"),
@@ -200,7 +200,7 @@ import Testing
         #expect(lost.accounts[0].devices[0].outcome.hasPrefix("not sent: the device left"))
     }
 
-    @Test func whatJoinedAnotherGroupIsHeldWithIt() {
+    @Test func deliveryThatJoinedAnotherGroupIsHeldWithIt() {
         let history = [
             step(.batched, of: alice, on: 1, delivery: "c", reason: "window"), group(.joined, "c", into: "b"),
             group(.joined, "b", into: "a"),
@@ -214,7 +214,7 @@ import Testing
         #expect(queued.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
     }
 
-    @Test func whatADeviceTookAlongIsNoPartOfALaterPush() {
+    @Test func deliveryOfARemovedDeviceIsNotPartOfALaterPush() {
         let history = [step(.held, of: alice, on: 1, delivery: "a", reason: "cooldown")]
         let left = "not sent: the device was removed while it was held"
         #expect(explain(history, outbox: []).accounts[0].devices[0].outcome == left)
@@ -223,7 +223,7 @@ import Testing
     }
 
     /// The result is also a code, so that pages can translate it.
-    @Test func programsAreToldHowItEndedAsWell() {
+    @Test func outcomeHasAMachineReadableCode() {
         func ending(
             _ history: [TraceEntry],
             _ change: (inout Explainer.ExplainerContext) -> Void = { _ in }
@@ -257,7 +257,7 @@ import Testing
         #expect(paused?.pause?.values["reason"] == "quota" && paused?.pause?.values["queue"] == "ios/default")
     }
 
-    @Test func whatNobodyKnowsTheEndOfDoesNotWaitForEver() {
+    @Test func deliveryWithUnknownResultDoesNotWaitForever() {
         let history = [step(.queued, of: alice, on: 1, delivery: "a", reason: "reply")]
         let waits = "waits for its turn: no attempt has ended yet"
         #expect(explain(history, outbox: ["a"]).accounts[0].devices[0].outcome == waits)
@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test(arguments: [QueuePause.Cause.misconfigured, .asked], ["busy", "no-transport"])
-    func whatWaitsInAPausedQueueSaysSo(cause: QueuePause.Cause, reason: String) {
+    func deliveryInAPausedQueueShowsThePause(cause: QueuePause.Cause, reason: String) {
         let history = [
             step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
             report(.reduced, "a", on: 1, status: 413), step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
@@ -298,13 +298,13 @@ import Testing
         #expect(unaffected.accounts[0].devices[0].outcome == reduced)
     }
 
-    @Test func aCourierThatIsFasterThanTheTraceIsHeard() {
+    @Test func reportBeforeItsTraceStepIsUsed() {
         let history = [report(.delivered, "a", on: 1), step(.queued, of: alice, on: 1, delivery: "a", reason: "reply")]
         #expect(explain(history).accounts[0].devices[0].outcome == "delivered: ios/default took it (200)")
         #expect(Explainer.unfinished(history).isEmpty)
     }
 
-    @Test func aRecipientsPartIsTheirsAlone() {
+    @Test func explanationForARecipientOmitsOthers() {
         let history = [step(.forged), step(.own, of: bob), step(.unmatched, of: alice)]
         let explanation = explain(history, for: alice)
         #expect(explanation.accounts.map(\.account) == [alice.hex] && explanation.steps.map(\.step) == ["forged"])
@@ -312,14 +312,14 @@ import Testing
         #expect(explain(history, for: stranger).advice == ["advice"])
     }
 
-    @Test func nothingKnownIsAnAnswer() {
+    @Test func unknownEventIsExplainedWithAdvice() {
         let explanation = explain([])
         #expect(!explanation.isKnown && explanation.advice == ["advice"])
         #expect(explanation.adviceSays == [Statement("advice-unknown")])
         #expect(explanation.text.contains(event.hex) && explanation.text.hasSuffix("advice"))
     }
 
-    @Test(arguments: DeliveryReport.Kind.allCases) func everyReportHasWords(_ kind: DeliveryReport.Kind) {
+    @Test(arguments: DeliveryReport.Kind.allCases) func everyReportHasAText(_ kind: DeliveryReport.Kind) {
         let explanation = explain([
             step(.queued, of: alice, on: 1, delivery: "a"), report(kind, "a", on: 1, status: 0, reason: "why"),
         ])
@@ -327,14 +327,14 @@ import Testing
         #expect(outcome.contains(" ") && !outcome.contains("()"))
     }
 
-    @Test func wordsOfOtherVersionsAreShownAsTheyAre() {
+    @Test func unknownReasonsAreShownUnchanged() {
         var entry = step(.own, of: alice)
         entry.what = .step("teleported")
         #expect(explain([entry]).accounts[0].outcome == "teleported")
     }
 
     /// The output shows the time of the next real attempt.
-    @Test func aPausedQueueIsTriedWhenItsPauseEnds() {
+    @Test func pausedQueueShowsItsNextAttempt() {
         let history = [
             step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
             report(.retry, "a", on: 1, status: 503, reason: "busy", nextDue: Self.noon + .seconds(2)),
@@ -356,7 +356,7 @@ import Testing
         #expect(outcome(pausedFor: .seconds(1)) == failed + " 00:00:02 UTC on")
     }
 
-    @Test func whatWaitsForItsHostSaysUntilWhen() {
+    @Test func deliveryWaitingForItsHostShowsUntilWhen() {
         func outcome(_ reason: String, attempt: Int, isToldFirst: Bool = false) -> String {
             let entries = [
                 step(.queued, of: alice, on: 1, delivery: "a"),

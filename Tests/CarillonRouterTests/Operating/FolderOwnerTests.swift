@@ -27,7 +27,7 @@ final class FolderOwnerTests {
 
     private func owner(_ path: String) -> [UInt32]? { FolderOwner(ofFolderOf: path).map { [$0.user, $0.group] } }
 
-    @Test func itIsWhoseFolderItIs() {
+    @Test func newFileBelongsToItsFoldersOwner() {
         #expect(owner(file) == nil)
         // If only the folder's owner can create files in it, the file's own owner does not matter.
         #expect(chown(file, 61_001, 61_001) == 0)
@@ -41,14 +41,14 @@ final class FolderOwnerTests {
         #expect(owner(folder + "/no/folder") == nil)
     }
 
-    @Test func inAFolderThatOthersFillItIsWhoseFileItIs() {
+    @Test func sharedFolderUsesTheFilesOwner() {
         #expect(chmod(folder, 0o1777) == 0)
         #expect(owner(file) == nil)
         #expect(chown(file, 61_234, 61_235) == 0)
         #expect(owner(file) == [61_234, 61_235])
     }
 
-    @Test func rootsLinkIntoAnothersFolderIsThatOnes() throws {
+    @Test func linkIntoAnothersFolderBelongsToThatOwner() throws {
         let inner = folder + "/inner"
         try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
         try Data().write(to: URL(fileURLWithPath: inner + "/store"))
@@ -57,7 +57,7 @@ final class FolderOwnerTests {
         #expect(owner(folder + "/link") == [61_234, 61_234])
     }
 
-    @Test func whatRootLeftThereIsTold() async throws {
+    @Test func filesOwnedByRootAreReported() async throws {
         let configuration = folder + "/carillon.yaml"
         let state = folder + "/state"
         try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)

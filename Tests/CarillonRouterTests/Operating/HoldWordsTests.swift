@@ -34,7 +34,7 @@ import Testing
         #expect(HoldWords.words(.quiet, quiet) == words)
     }
 
-    @Test(arguments: HoldReason.allCases) func everyReasonHasWords(_ reason: HoldReason) {
+    @Test(arguments: HoldReason.allCases) func everyReasonHasAText(_ reason: HoldReason) {
         #expect(HoldWords.words(reason, nil).contains(" "))
     }
 }

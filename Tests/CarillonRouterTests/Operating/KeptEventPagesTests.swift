@@ -95,7 +95,7 @@ import TimeTestSupport
     }
 
     /// A response is a NATS message, which has a limit of one megabyte.
-    @Test func manyEventsComeInSeveralAnswers() async throws {
+    @Test func manyEventsArePaged() async throws {
         let (a, b) = (store("a"), store("b"))
         a.decided(event(9_000), for: [key])
         let long = String(repeating: "x", count: 30_000)
@@ -106,7 +106,7 @@ import TimeTestSupport
         #expect(members.count > 3)
     }
 
-    @Test func whoeverKeepsNothingIsNamed() async throws {
+    @Test func memberThatKeepsNoEventsIsNamed() async throws {
         let a = store("a")
         a.decided(event(1), for: [key])
         let members = Members("a", ["b": answering(nil)])

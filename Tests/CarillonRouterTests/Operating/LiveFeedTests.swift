@@ -63,7 +63,7 @@ struct LiveFeedTests {
         frames.map { String(buffer: $0.bytes) }.joined()
     }
 
-    @Test func readersGetWhatTheyAskedFor() throws {
+    @Test func readersGetOnlyRequestedEvents() throws {
         var feed = Self.feed()
         let all = try join(&feed, LiveFilter(), after: nil, now: 0).id
         let one = try join(&feed, LiveFilter(event: Self.event(2)), after: nil, now: 0).id
@@ -79,7 +79,7 @@ struct LiveFeedTests {
         _ = try join(&feed, LiveFilter(), after: nil, now: 0)
     }
 
-    @Test func theClientWithTheMostReadersGivesWay() throws {
+    @Test func clientWithTheMostReadersIsEvicted() throws {
         var feed = Self.feed()
         func join(_ name: String) -> (id: LiveFeed.ReaderID, inPlaceOf: LiveFeed.ReaderID?, frames: [LiveFeed.Frame])? {
             feed.join(LiveFilter(), for: .agent(name, [.read]), after: nil, now: 0)
@@ -93,7 +93,7 @@ struct LiveFeedTests {
         #expect(join("fourth")?.id == nil && feed.count == 3)
     }
 
-    @Test func aReaderThatGivesWayIsToldThatItEnds() async throws {
+    @Test func evictedReaderIsNotified() async throws {
         let stream = LiveStream(readers: 2, device: { _ in nil }, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
         let greedy = try (0..<2).map { _ in
             try stream.open(LiveFilter(), for: .agent("greedy", [.read]), after: nil)
@@ -107,7 +107,7 @@ struct LiveFeedTests {
         stream.close()
     }
 
-    @Test func issuesSayWhatTheyMeanInTheirCode() {
+    @Test func issuesHaveACode() {
         let params = Statement("no-relay", ["count": "2"])
         var issue = RouterStatus.Issue(code: "no-relay", message: "none of 2", params: params, fix: "look", severity: .error)
         let entry = LiveEntry(issue, isResolved: false, at: 1_000)
@@ -120,7 +120,7 @@ struct LiveFeedTests {
         #expect(!LiveEntry(issue, isResolved: true, at: 1_000).json.contains("params"))
     }
 
-    @Test func whoComesAgainGetsWhatWasMissed() throws {
+    @Test func reconnectingReaderGetsMissedEvents() throws {
         var feed = Self.feed { $0.kept = 3 }
         let first = try join(&feed, LiveFilter(), after: nil, now: 0).id
         _ = feed.take((1...5).map { Self.step($0) }, lost: 0, now: 1)
@@ -139,13 +139,13 @@ struct LiveFeedTests {
     }
 
     @Test(arguments: ["", ".", "run1", "run1.x", "run1.-1", "run1.99", "run1.4.4"])
-    func anIDThatIsNoneMissesSomething(_ last: String) throws {
+    func invalidLastEventIDReportsAGap(_ last: String) throws {
         var feed = Self.feed()
         let joined = try join(&feed, LiveFilter(), after: last, now: 0)
         #expect(Self.text(joined.frames).contains("\"why\":\"restart\""))
     }
 
-    @Test func whatNobodyReadIsForgottenAndNumbersBeginAnew() throws {
+    @Test func unreadEventsAreForgottenAndNumbersRestart() throws {
         var feed = Self.feed()
         let first = try join(&feed, LiveFilter(), after: nil, now: 0).id
         _ = feed.take([Self.step(1)], lost: 0, now: 1)
@@ -159,7 +159,7 @@ struct LiveFeedTests {
         #expect(!isAbandoned)
     }
 
-    @Test func whoHearsNothingGetsASignOfLife() throws {
+    @Test func idleReaderGetsAKeepAlive() throws {
         var feed = Self.feed()
         let reader = try join(&feed, LiveFilter(event: Self.event(9)), after: nil, now: 0).id
         let nothing = feed.take([], lost: 0, now: 14_999)
@@ -170,7 +170,7 @@ struct LiveFeedTests {
         #expect(stillNothing.isEmpty)
     }
 
-    @Test func moreThanAReaderGetsIsCounted() throws {
+    @Test func eventsBeyondAReadersLimitAreCounted() throws {
         var feed = Self.feed { $0.bytesAtATime = 600 }
         _ = feed.join(LiveFilter(), after: nil, now: 0)
         let sent = feed.take((1...20).map { Self.step($0) }, lost: 5, now: 1)
@@ -183,7 +183,7 @@ struct LiveFeedTests {
         #expect(next.hasPrefix("id: run1.26\n"))
     }
 
-    @Test func aSlowReaderKeepsTheNewestAndIsToldWhatItLost() {
+    @Test func slowReaderKeepsTheNewestEventsAndLearnsTheGap() {
         var mailbox = LiveMailbox(limit: 10)
         for number in 1...4 {
             mailbox.put(LiveFeed.Frame(bytes: ByteBuffer(string: "frame\(number)"), entries: number))
@@ -197,7 +197,7 @@ struct LiveFeedTests {
         #expect(large?.readableBytes == 99 && nothing == nil)
     }
 
-    @Test func anOutcomeIsOfTheEventOfItsDelivery() async throws {
+    @Test func outcomeIsShownWithItsEvent() async throws {
         let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
         let account = try stream.open(LiveFilter(account: Self.key(1)), after: nil)
         let app = try stream.open(LiveFilter(app: "other"), after: nil)
@@ -247,7 +247,7 @@ struct LiveFeedTests {
         #expect(await reader.next() == nil)
     }
 
-    @Test func aPlatformIsLookedUpWhereSomebodyAsks() async throws {
+    @Test func platformIsLookedUpOnlyForReadersThatFilter() async throws {
         let looked = LookUps()
         let stream = LiveStream(readers: 9, device: looked.find, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
         let all = try stream.open(LiveFilter(), after: nil)
@@ -268,7 +268,7 @@ struct LiveFeedTests {
         stream.close()
     }
 
-    @Test func nothingIsKeptWhileNobodyReads() async throws {
+    @Test func eventsAreNotKeptWithoutReaders() async throws {
         let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
         stream.deliveriesReported([Self.report("before", device: 1)])
         let reader = try stream.open(LiveFilter(), after: nil)

@@ -43,7 +43,7 @@ struct LiveSharingTests {
         return messages.first.flatMap { reader.receive($0.bytes, now: now) }
     }
 
-    @Test mutating func whoeverReadsHearsOfOthersWhatTheyDo() throws {
+    @Test mutating func readerHearsOfOtherMembersEvents() throws {
         #expect(tell([Self.step(1)]) == nil && !asked.hasAudience)
         #expect(ask().isEmpty && asked.hasAudience)
         let told = tell([Self.step(1), Self.step(2)], lost: 3)
@@ -56,7 +56,7 @@ struct LiveSharingTests {
         #expect(news.gaps == [LiveGap(cause: .slow, count: 3, member: "b")])
     }
 
-    @Test mutating func onlyWhatIsReadIsTold() throws {
+    @Test mutating func onlyRequestedEventsAreShared() throws {
         _ = ask([LiveFilter(event: Self.event(2))])
         #expect(tell([Self.step(1), Self.step(2)])?.entries.map(\.event) == [Self.event(2)])
         #expect(tell([Self.step(1)]) == nil)
@@ -70,12 +70,12 @@ struct LiveSharingTests {
         #expect(reader.round([], others: ["b"], now: 60_000).0.isEmpty)
     }
 
-    @Test mutating func manyDifferentReadersAreOne() throws {
+    @Test mutating func manyDifferentReadersShareOneRequest() throws {
         _ = ask(Set((0..<40).map { LiveFilter(event: Self.event($0)) }))
         #expect(tell([Self.step(99)])?.entries.count == 1)
     }
 
-    @Test mutating func whatIsToldAtATimeIsBounded() throws {
+    @Test mutating func eventsPerMessageAreBounded() throws {
         _ = ask()
         let told = tell((0..<2_000).map { Self.step(UInt8($0 % 200)) })
         let news = try #require(told)
@@ -84,7 +84,7 @@ struct LiveSharingTests {
     }
 
     /// A member that dies is reported once after a while, and is heard again when it returns.
-    @Test mutating func whoeverFallsSilentIsNamed() throws {
+    @Test mutating func silentMemberIsNamed() throws {
         #expect(ask().isEmpty)
         _ = tell([Self.step(1)], now: 1_000)
         #expect(ask(now: 10_999).isEmpty)
@@ -99,7 +99,7 @@ struct LiveSharingTests {
     }
 
     /// A member without news sends a message anyway, so that it does not count as silent.
-    @Test mutating func nothingToTellIsAWordToo() {
+    @Test mutating func emptyMessageShowsThatAMemberIsAlive() {
         for second in 0..<30 {
             let now = Deadline(milliseconds: Int64(second) * 1_000)
             #expect(ask(now: now).isEmpty)
@@ -116,7 +116,7 @@ struct LiveSharingTests {
         #expect(!asked.hasAudience)
     }
 
-    @Test mutating func whatDidNotArriveIsMissed() throws {
+    @Test mutating func lostMessageIsReportedAsAGap() throws {
         _ = ask()
         _ = tell([Self.step(1)])
         // NATS loses this one.
@@ -127,13 +127,13 @@ struct LiveSharingTests {
     }
 
     /// A member that left in order had no more messages.
-    @Test mutating func whoeverLeavesIsNotMissed() {
+    @Test mutating func memberThatLeavesIsNotReportedMissing() {
         _ = ask()
         let (_, gaps) = reader.round(Self.all, others: [], now: 20_000)
         #expect(gaps.isEmpty)
     }
 
-    @Test mutating func whatIsNoWordOfAMemberIsNothing() throws {
+    @Test mutating func invalidMessageOfAMemberIsIgnored() throws {
         _ = ask()
         let lines = ["b\t1\t0", "step\tx", "step\t5\t\t\t\t\t\t{\"at\":1}\r", "nonsense\t5\t\t\t\t\t\t{}"]
         let received = reader.receive([1] + Array(lines.joined(separator: "\n").utf8), now: 0)

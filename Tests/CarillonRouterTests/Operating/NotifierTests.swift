@@ -71,7 +71,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func anAnswerSaysWhatIsCounted() throws {
+    @Test func responseHasTheCounts() throws {
         var record = RequestRecord(id: [1], sender: [], key: nil, body: [], createdAt: Self.now)
         #expect(NotifyReceipt(record).json == #"{"created_at":"2026-03-14T00:00:00.000Z","id":"01"}"#)
         #expect(NotifyReceipt.members(nil, unknown: []) == nil)
@@ -113,7 +113,7 @@ import TimeTestSupport
     }
 
     /// The id does not depend on a signature: a repeated request makes the same event.
-    @Test func eventsThatNobodyElseSeesHaveTheirIDAlone() async throws {
+    @Test func internalEventsHaveAnIDButNoSignature() async throws {
         let event = try await event(isSigned: false)
         #expect(event.id == event.computedID)
         #expect(throws: EventError.wrongSignature) { try event.verify() }

@@ -55,7 +55,7 @@ import Testing
         return OwnReport.Event(event: id, steps: steps, devices: [device])
     }
 
-    @Test func theOwnerKnowsWhatWaitsAndTheFormerOneTheLastPush() throws {
+    @Test func queueComesFromTheOwnerAndTheLastPushFromTheFormerOne() throws {
         let owner = Self.report(
             Self.device(success: "2026-01-02T00:00:00Z", waiting: 3),
             relays: [("wss://a.example", "idle"), ("wss://b.example", "connected")],
@@ -77,7 +77,7 @@ import Testing
         #expect(rest.devices.map(\.waiting) == [nil] && rest.isPartial == true)
     }
 
-    @Test func anEventIsToldFromItsComingToItsEnd() throws {
+    @Test func eventIsExplainedFromArrivalToEnd() throws {
         let came = Self.step("2026-01-01T00:00:01Z", "came")
         let queued = Self.step("2026-01-01T00:00:02Z", "queued")
         let retry = Self.step("2026-01-01T00:00:03Z", "retry")

@@ -53,13 +53,13 @@ import TimeTestSupport
         return try authenticator.principal(head, Base64.encode(event.json))
     }
 
-    @Test func aSignedRequestIsItsSigners() throws {
+    @Test func signedRequestIdentifiesItsSigner() throws {
         #expect(try ask(authenticator(), event()) == .owner(alice.publicKey.hex))
         let late = try event(at: 60)
         #expect(try ask(authenticator(), late) == .owner(alice.publicKey.hex))
     }
 
-    @Test func anEventCountsOnce() throws {
+    @Test func proofIsValidOnce() throws {
         let authenticator = authenticator()
         let event = try event(at: 30)
         _ = try ask(authenticator, event)
@@ -78,7 +78,7 @@ import TimeTestSupport
         #expect(throws: APIError.self) { try ask(restarted, event) }
     }
 
-    @Test func itIsForOneRequest() throws {
+    @Test func proofIsValidForOneRequest() throws {
         let body = #"{"mode":"wake"}"#
         let url = "\(Self.url)/v1/me/devices/1?a=b"
         let hash = Hex.encode(SHA256.hash(Array(body.utf8)))
@@ -108,7 +108,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whatIsNoProofIsRefused() throws {
+    @Test func invalidProofIsRefused() throws {
         let authenticator = authenticator()
         let head = APIRequestHead(method: "GET", target: "/v1/me", authorization: [], peer: "")
         for text in ["", "none", Base64.encode(Array("{}".utf8)), String(repeating: "A", count: 20_000)] {
@@ -125,7 +125,7 @@ import TimeTestSupport
     }
 
     /// A forged copy never keeps the real event from counting.
-    @Test func aForgedCopyUsesNothingUp() throws {
+    @Test func forgedCopyDoesNotUseTheProof() throws {
         let authenticator = authenticator()
         let event = try event()
         let signature = event.signature

@@ -25,7 +25,7 @@ import Testing
         confinement: ""
     )
 
-    @Test func areNamedWithAllThatIsKnown() {
+    @Test func pluginsAreListedWithAllDetails() {
         let processes = PluginOverview([Self.shared, Self.dying], refusals: [])
         #expect(
             processes.text == """
@@ -45,7 +45,7 @@ import Testing
         )
     }
 
-    @Test func areMetricsByPlugin() {
+    @Test func pluginsHaveMetrics() {
         let text = Exposition.text(of: MetricFamily.processes([Self.shared, Self.dying]))
         for line in [
             #"carillon_plugin_process_state{plugin="libA.so",state="running"} 1"#,
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func areAnIssueWhilePausedAndTheRouterIsReady() {
+    @Test func pausedPluginIsAnIssueButTheRouterIsReady() {
         var readiness = Readiness()
         readiness.outboxLimit = 10
         var restarting = Self.dying

@@ -33,7 +33,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func isReadyWhenNothingIsAmiss() {
+    @Test func routerWithoutProblemsIsReady() {
         var readiness = Self.fine
         // A pause that the push service requested ends automatically.
         readiness.queues = [Self.status(nil), Self.status(.asked)]
@@ -65,7 +65,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["not-serving", "stuck", "outbox-full", "outbox-unwritable", "disk-full", "no-relay"])
-    func isNotReadyWithoutWhatAllPushesNeed(_ what: String) {
+    func routerWithoutEssentialPartsIsNotReady(_ what: String) {
         let readiness = Self.amiss(what)
         #expect(readiness.issues.map(\.code) == [what])
         #expect(readiness.issues.map(\.severity) == [.error])
@@ -74,7 +74,7 @@ import TimeTestSupport
 
     /// Rejected credentials of one app must not take the router out of service for all others.
     @Test(arguments: ["transport-failed", "transport-paused"])
-    func isReadyWhileOneAppCannotBeServed(_ what: String) {
+    func routerIsReadyIfOneAppCannotBeServed(_ what: String) {
         let readiness = Self.amiss(what)
         #expect(readiness.issues.map(\.code) == [what])
         #expect(readiness.issues.map(\.severity) == [.error])
@@ -82,14 +82,14 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["filter-failed", "reload-refused", "foreign-messages", "no-source"])
-    func isReadyWithWhatShouldBeLookedAt(_ what: String) {
+    func routerWithWarningsIsReady(_ what: String) {
         let readiness = Self.amiss(what)
         #expect(readiness.issues.map(\.code) == [what])
         #expect(readiness.issues.map(\.severity) == [.warning])
         #expect(readiness.answer(details: true).status == 200)
     }
 
-    @Test func somethingBringsEventsWhereARelayAFeedOrAClientDoes() {
+    @Test func eventSourceIsARelayAFeedOrAClient() {
         var readiness = Self.amiss("no-source")
         readiness.facts.hasSource = true
         #expect(readiness.issues.isEmpty)
@@ -98,7 +98,7 @@ import TimeTestSupport
         #expect(readiness.issues.isEmpty)
     }
 
-    @Test func theRemedyFitsTheCause() {
+    @Test func fixMatchesTheCause() {
         var readiness = Self.fine
         readiness.failures = [(Self.ios, "no loaded plugin serves ios", hasPlugin: false)]
         // Deliveries wait for it, which is the same problem.
@@ -113,7 +113,7 @@ import TimeTestSupport
         #expect(readiness.issues.allSatisfy { $0.fix.contains("credentials") })
     }
 
-    @Test func namesHowManyMistakesARefusedReloadHas() {
+    @Test func refusedReloadNamesItsNumberOfErrors() {
         var readiness = Self.amiss("reload-refused")
         let mistake = Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")
         readiness.facts.refusedReload = ([mistake, mistake, mistake], Self.now)
@@ -125,7 +125,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func tellsNamesAndReasonsToThoseWhoMayKnow() {
+    @Test func namesAndReasonsRequireAuthorization() {
         var readiness = Self.fine
         readiness.stuck = ["pipe \"line\""]
         #expect(readiness.answer(details: false).body == "{\"ready\":false,\"not_ready\":[{\"code\":\"stuck\"}]}\n")

@@ -14,7 +14,7 @@ import TimeTestSupport
         return totals
     }
 
-    @Test func aYoungRouterIsMeasuredFromItsStart() {
+    @Test func rateOfANewRouterIsMeasuredFromItsStart() {
         let recent = RecentFigures(start: start)
         let rates = recent.rates(totals(100, pushes: 50, ends: [0.01, 0.02]), now: start + .seconds(10))
         #expect(rates.eventsPerSecond == 10 && rates.pushesPerSecond == 5)
@@ -34,7 +34,7 @@ import TimeTestSupport
         #expect(rates.median == nil, "what ended before is not of the last minute")
     }
 
-    @Test func whatIsSilentForLongComesToNothing() {
+    @Test func rateAfterLongSilenceIsZero() {
         var recent = RecentFigures(start: start)
         recent.take(totals(1_000), now: start + .seconds(10))
         let rates = recent.rates(totals(1_000), now: start + .hours(2))
@@ -54,7 +54,7 @@ import TimeTestSupport
         #expect(histogram.quantile(0.99) == 4, "the last bucket has no end")
     }
 
-    @Test func whatCameSinceIsTheDifference() {
+    @Test func histogramSinceAPointIsTheDifference() {
         var earlier = Histogram(bounds: [1])
         earlier.observe(0.5)
         var later = earlier

@@ -17,7 +17,7 @@ struct ReportWordsTests {
         #expect(ReportWords.long(kind: "retry", status: 504, reason: "timeout") == "retry (504 timeout)")
     }
 
-    @Test func tablesShowTheCodeAlone() {
+    @Test func tablesShowOnlyTheCode() {
         #expect(ReportWords.short(kind: "retry", status: 0, reason: "tls-expired") == "retry (tls-expired)")
     }
 }

@@ -91,7 +91,7 @@ struct RequestQueueTests {
         }
     }
 
-    @Test func oneThatComesAloneGoesAtOnce() async throws {
+    @Test func singleRequestIsProcessedImmediately() async throws {
         let bench = try Bench()
         for number in 1...3 as ClosedRange<UInt8> {
             async let record = bench.queue.take(bench.request(number))
@@ -105,7 +105,7 @@ struct RequestQueueTests {
         #expect(bench.bell.times.isEmpty)
     }
 
-    @Test func manyAreGatheredAndThePipelineFindsThemTogether() async throws {
+    @Test func manyRequestsAreProcessedTogether() async throws {
         let bench = try Bench()
         let (gate, isEntered) = (DispatchSemaphore(value: 0), Flag())
         let busy = bench.request(1) {
@@ -149,7 +149,7 @@ struct RequestQueueTests {
         _ = try await first
     }
 
-    @Test func aRequestThatIsUnderWayOrSaysSomethingElseIsRefused() async throws {
+    @Test func activeOrDifferentRequestIsRefused() async throws {
         let bench = try Bench()
         async let first = bench.queue.take(bench.request(1, key: 9))
         while bench.intake.backlog.events == 0 { await Task.yield() }
@@ -162,7 +162,7 @@ struct RequestQueueTests {
         #expect(bench.intake.backlog.events == 0)
     }
 
-    @Test func anOwnerThatDoesNotAnswerIsNotWaitedForAndMayBeAskedAgain() async throws {
+    @Test func unresponsiveOwnerTimesOutAndMayBeAskedAgain() async throws {
         let bench = try Bench(timeout: .seconds(10))
         let first = Task { try await bench.queue.take(bench.request(1, key: 9)) }
         while bench.intake.backlog.events == 0 { await Task.yield() }

@@ -61,14 +61,14 @@ import TimeTestSupport
         ] { #expect(text.contains(line + "\n"), "\(line)") }
     }
 
-    @Test func countsTheValuesThatRulesLeftOut() {
+    @Test func valuesOmittedByRulesAreCounted() {
         counts.leftOut([RuleValue(rule: "note", key: "apns.relevance-score"): 2])
         counts.leftOut([RuleValue(rule: "note", key: "apns.relevance-score"): 1])
         let line = "carillon_rule_values_omitted_total{rule=\"note\",key=\"apns.relevance-score\"} 3\n"
         #expect(text.contains(line))
     }
 
-    @Test func countsWhatEachFilterDid() {
+    @Test func filterVerdictsAreCounted() {
         counts.filtered(["mutes": 2])
         counts.filtered(["mutes": 1, "removed": 1])
         let text = Exposition.text(of: [counts.filters(["noise", "mutes"])])
@@ -77,7 +77,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func reasonsWithoutEndBecomeOther() {
+    @Test func excessReasonsAreCountedAsOther() {
         counts.deliveriesReported((0..<3_000).map { report(.rejected, "reason-\($0)") })
         #expect(text.split(separator: "\n").count { $0.hasPrefix("carillon_deliveries_total{") } == 2_001)
         #expect(text.contains("kind=\"rejected\",reason=\"other\"} 1000\n"))
@@ -91,7 +91,7 @@ import TimeTestSupport
         #expect(text.contains("carillon_event_answer_seconds_sum{source=\"relay\"} 0.12\n"))
     }
 
-    @Test func knowsWhetherTheOutboxTakesWhatItIsBrought() {
+    @Test func fullOutboxIsReported() {
         struct Full: Error {}
         #expect(!counts.isOutboxUnwritable)
         counts.outboxFailed(Full())
@@ -100,7 +100,7 @@ import TimeTestSupport
         #expect(!counts.isOutboxUnwritable)
     }
 
-    @Test func registrationsAreNoEventsThatSomebodyBrings() {
+    @Test func registrationsDoNotCountAsEvents() {
         #expect(!counts.hasSeenEvents)
         counts.record([.registered: 2, .learned: 1, .duplicate: 1])
         #expect(!counts.hasSeenEvents)

@@ -49,7 +49,7 @@ import Testing
         ServiceManager(environment: { $0 == "NOTIFY_SOCKET" ? socket : nil })
     }
 
-    @Test func saysHowItGoes() throws {
+    @Test func stateIsSentToTheServiceManager() throws {
         let inbox = try Inbox(Array(path.utf8))
         let manager = try #require(self.manager(at: path))
         manager.ready("Serving\nREADY=0")
@@ -69,12 +69,12 @@ import Testing
         #expect(inbox.next() == "WATCHDOG=1")
     }
 
-    @Test func aManagerThatIsGoneIsNoTrouble() throws {
+    @Test func missingManagerIsIgnored() throws {
         try #require(manager(at: path)).ready("Serving")
     }
 
     @Test(arguments: [nil, "", "@", "relative", "vsock:2:1", "/" + String(repeating: "x", count: 107)])
-    func isNoneWithoutASocketThatThereIs(_ socket: String?) {
+    func missingSocketGivesNoManager(_ socket: String?) {
         #expect(manager(at: socket) == nil)
     }
 
@@ -86,7 +86,7 @@ import Testing
             (["WATCHDOG_USEC": "many"], nil),
         ] as [([String: String], Duration?)]
     )
-    func knowsWhetherItIsWaitedFor(_ variables: [String: String], _ interval: Duration?) throws {
+    func watchdogIntervalComesFromTheEnvironment(_ variables: [String: String], _ interval: Duration?) throws {
         let manager = ServiceManager(environment: { $0 == "NOTIFY_SOCKET" ? "/run/notify" : variables[$0] }, process: 7)
         #expect(try #require(manager).watchdog == interval)
     }

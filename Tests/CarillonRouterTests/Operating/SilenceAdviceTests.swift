@@ -16,7 +16,7 @@ import TimeTestSupport
     }
 
     /// Lists of possible reasons and commands have a code for each line.
-    @Test func everyLineSaysWhatItIs() {
+    @Test func everyAdviceLineHasACode() {
         var advice = NoDeliveryHint(recipient: alice, devices: 2, firstRegistered: 1_773_446_400_000)
         advice.traceFault = "there is none"
         advice.isTraceMissing = true
@@ -31,7 +31,7 @@ import TimeTestSupport
         #expect(devices?.says.values["command"]?.hasSuffix(NIP19.npub(alice)) == true)
     }
 
-    @Test func saysSinceWhenItCouldBeKnown() {
+    @Test func adviceNamesTheTracesStart() {
         let text = text { advice in
             advice.traceBegan = 1_773_446_400_000
             advice.limits = "500000 entries and 7 days at most"
@@ -41,7 +41,7 @@ import TimeTestSupport
         #expect(text.contains("carillon devices list --account NPUB"))
     }
 
-    @Test func knowsWhetherTheRecipientIsHere() {
+    @Test func adviceNamesUnknownRecipients() {
         let absent = text { advice in
             advice.recipient = alice
             advice.devices = 0
@@ -58,7 +58,7 @@ import TimeTestSupport
         #expect(present.contains("no rule is for its kind") && absent.contains("no rule is for its kind"))
     }
 
-    @Test func saysThatAnotherRecipientIsMeant() {
+    @Test func adviceNamesAnotherRecipient() {
         let text = text { advice in
             advice.recipient = alice
             advice.devices = 1
@@ -67,7 +67,7 @@ import TimeTestSupport
         #expect(text.contains("nothing is known for this recipient") && !text.contains("never came"))
     }
 
-    @Test func whatHoldsForEverybodyIsNotDeniedToARecipient() {
+    @Test func silenceForAllRecipientsIsNotDeniedToOne() {
         let own = text { advice in
             advice.recipient = alice
             advice.devices = 1
@@ -84,7 +84,7 @@ import TimeTestSupport
         #expect(others.contains("Perhaps it names them in no p tag, or came before the recipient's first device"))
     }
 
-    @Test func aMissingTraceAndAnAcceptedEventAreSaid() {
+    @Test func adviceNamesAMissingTraceAndAnAcceptedEvent() {
         let fault = text { $0.traceFault = "it is damaged" }
         #expect(fault.contains("The trace cannot tell: it is damaged.") && !fault.contains("holds nothing"))
         let off = text { $0.isTraced = false }
@@ -94,7 +94,7 @@ import TimeTestSupport
         #expect(!fault.contains("trace: off"))
     }
 
-    @Test func whatWasAcceptedCameAndConcernedSomebody() {
+    @Test func acceptedEventMatchedARecipient() {
         let anybody = text { advice in
             advice.wasAccepted = true
             advice.traceBegan = 1_773_446_400_000
@@ -115,7 +115,7 @@ import TimeTestSupport
         #expect(!alices.contains("never came") && !alices.contains("no rule"))
     }
 
-    @Test func whatWaitsIsNotUnknown() {
+    @Test func waitingEventIsNotUnknown() {
         let text = text { advice in
             advice.wasAccepted = true
             advice.isTraced = false

@@ -96,7 +96,7 @@ import TimeTestSupport
         return figures
     }()
 
-    @Test func daysAreShownAsTheyAre() {
+    @Test func undividedStatisticsShowDays() {
         let report = StatisticsReport(figures, by: nil, days: 19_990...20_000)
         #expect(report.rows.map(\.day) == ["2024-10-03", "2024-10-04"])
         #expect(report.rows.map(\.delivered) == [6, 6] && report.rows.map(\.devices) == [3, 4])
@@ -105,7 +105,7 @@ import TimeTestSupport
         #expect(StatisticsReport([:], by: nil, days: 20_000...20_000).text.hasPrefix("nothing was counted"))
     }
 
-    @Test func dividedTheyAreSumsAndDevicesTheLatest() {
+    @Test func dividedStatisticsAreSumsWithTheLatestDevices() {
         let report = StatisticsReport(figures, by: .platform, days: 19_990...20_000)
         #expect(report.rows.map(\.name) == ["", "ios", "web", "", "ios", "web"])
         let lines = report.text.split(separator: "\n").map { $0.split(separator: " ") }
@@ -115,7 +115,7 @@ import TimeTestSupport
         #expect(languages.rows.map(\.name) == ["", "de"] && languages.rows.map(\.devices) == [nil, 4])
     }
 
-    @Test func linesOfCSVHaveQuotesWhereTheyMust() {
+    @Test func csvValuesAreQuotedIfNecessary() {
         let lines = StatisticsReport(figures, by: .app, days: 20_000...20_000).csv.components(separatedBy: "\r\n")
         #expect(
             lines == [
@@ -133,7 +133,7 @@ import TimeTestSupport
         try QueueRequest(parameters, now: now)
     }
 
-    @Test func parametersNarrowItDown() throws {
+    @Test func parametersNarrowTheStatistics() throws {
         let request = try request([
             "platform": "ios", "app": "default", "device": "7", "host": "Push.Example.org", "reason": "misconfigured",
             "since": "2h", "until": "2026-03-13T23:59:00Z", "state": "failed", "limit": "5", "after": "f12",
@@ -152,7 +152,7 @@ import TimeTestSupport
         ("since", "yesterday"), ("since", "-2h"), ("until", "2026-13-01"), ("limit", "0"), ("limit", "1001"),
         ("device", "x"), ("after", "x1"), ("after", "f-1"), ("state", "gone"), ("all", "yes"), ("colour", "red"),
     ])
-    func whatCannotBeReadIsRefusedByName(name: String, value: String) {
+    func invalidParameterIsRefusedByName(name: String, value: String) {
         #expect {
             try request([name: value])
         } throws: { error in
@@ -160,7 +160,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func nobodyMeansAllByAccident() throws {
+    @Test func emptySelectionDoesNotMeanAll() throws {
         #expect(throws: OperationError.self) { try request([:]).requireSelection() }
         #expect(throws: OperationError.self) { try request(["dry_run": "1", "unpause": "1"]).requireSelection() }
         for parameters in [["all": "1"], ["state": "failed"], ["id": "x"], ["since": "1d"]] {

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func oneHasItUntilItIsGone() throws {
+    @Test func lockIsHeldUntilItsRouterEnds() throws {
         var first: StoreLock? = try StoreLock(store: store)
         #expect(refusal().contains("another router (process \(getpid())) runs on"))
         withExtendedLifetime(first) {}
@@ -48,7 +48,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder + "/nothing"))
     }
 
-    @Test func whatIsNoFileOfOursAloneStaysAsItIs() throws {
+    @Test func foreignLockFileIsLeftUnchanged() throws {
         #expect(link(victim, lock) == 0)
         #expect(refusal().contains("~/carillon.sqlite-lock is not a valid lock"))
         #expect(try String(contentsOfFile: victim, encoding: .utf8) == "not yours")
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))
-    func anotherUsersFileIsLeftAlone() throws {
+    func anotherUsersFileIsNotChanged() throws {
         #expect(rename(victim, lock) == 0 && chown(lock, 65_534, 65_534) == 0)
         #expect(refusal().contains("is not a valid lock"))
         // This changes if the user owns the store too.
@@ -66,7 +66,7 @@ import Testing
         #expect(refusal() == "none")
     }
 
-    @Test func whyItCannotBeMadeIsSaid() {
+    @Test func lockFailureNamesItsReason() {
         let sentences = [
             (EACCES, "the user that runs Carillon"), (EROFS, "file system is read-only"), (ENOSPC, "the disk is full"),
             (ENOENT, "No such file or directory"),

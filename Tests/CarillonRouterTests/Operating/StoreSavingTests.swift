@@ -10,11 +10,11 @@ import Testing
         ("/var/lib/carillon.sqlite-wal", "/var/lib/carillon.sqlite-wal"), ("a b", "'a b'"), ("", "''"),
         ("it's $HOME", #"'it'\''s $HOME'"#), ("~/x", "'~/x'"), ("schlüssel", "'schlüssel'"),
     ])
-    func shellsTakeAPathForOneWord(_ path: String, _ word: String) throws {
+    func shellPathsAreQuoted(_ path: String, _ word: String) throws {
         #expect(ShellWord.quoted(path) == word)
     }
 
-    @Test func whatIsDamagedIsMovedAwayWithItsLogAndKept() throws {
+    @Test func damagedStoreIsMovedAwayWithItsLogAndKept() throws {
         let folder = NSTemporaryDirectory() + "carillon saving " + UUID().uuidString
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -49,12 +49,12 @@ import TimeTestSupport
 
     /// The reader of a token's name must know its owner.
     @Test(arguments: ["the token file", "signed on as alice", "", "a\nb"])
-    func noTokenIsCalledAsSomebodyElse(_ name: String) throws {
+    func tokenNameMustBeUnique(_ name: String) throws {
         #expect(throws: OperationError.self) { try operations.create(name, [.read], for: nil) }
         #expect(try operations.list().tokens.isEmpty)
     }
 
-    @Test func aTokenOpensWhatItsScopesSay() throws {
+    @Test func tokenGrantsItsScopes() throws {
         let token = try operations.create("deploy", [.operate, .read], for: nil).token
         let tokens = current()
         #expect(tokens.principal(of: token) == .agent("deploy", [.read, .operate]))
@@ -63,7 +63,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aRunningRouterNoticesWhatChanges() throws {
+    @Test func runningRouterReadsChangedTokens() throws {
         let tokens = current()
         #expect(tokens.principal(of: "crl_none") == nil)
         let token = try operations.create("one", [.read], for: nil).token
@@ -73,7 +73,7 @@ import TimeTestSupport
         #expect(throws: OperationError.self) { try operations.revoke("one") }
     }
 
-    @Test func aTokenEnds() throws {
+    @Test func tokenExpires() throws {
         let token = try operations.create("short", [.read], for: .hours(1)).token
         let tokens = current()
         #expect(tokens.principal(of: token) != nil)
@@ -83,7 +83,7 @@ import TimeTestSupport
     }
 
     /// If the file is unreadable, all tokens are invalid, because some may have been revoked.
-    @Test func whatCannotBeReadOpensNothing() throws {
+    @Test func unreadableTokenFileGrantsNoAccess() throws {
         let token = try operations.create("one", [.read], for: nil).token
         try "no JSON".write(toFile: folder.file.path, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder.file.path)
@@ -92,13 +92,13 @@ import TimeTestSupport
         #expect(throws: OperationError.self) { try operations.create("two", [.read], for: nil) }
     }
 
-    @Test func aFileThatOthersCanReadOpensNothing() throws {
+    @Test func exposedTokenFileGrantsNoAccess() throws {
         let token = try operations.create("one", [.read], for: nil).token
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: folder.file.path)
         #expect(current().principal(of: token) == nil)
     }
 
-    @Test func usesAreKeptToTheMinute() throws {
+    @Test func lastUseIsStoredToTheMinute() throws {
         var tokens = NamedTokens()
         let now = Timestamp(seconds: 1_000)
         _ = try tokens.create("one", [.read], for: nil, now: now, random: { [UInt8](repeating: 7, count: $0) })
@@ -110,11 +110,11 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["", "a/b", "a\nb", String(repeating: "a", count: 65)])
-    func refusesOddNames(_ name: String) {
+    func invalidNamesAreRefused(_ name: String) {
         #expect(throws: OperationError.self) { try operations.create(name, [.read], for: nil) }
     }
 
-    @Test func aNameIsThereOnceAndScopesMustBeNamed() throws {
+    @Test func namesAreUniqueAndScopesAreRequired() throws {
         _ = try operations.create("Büro 7", [.send], for: nil)
         #expect(throws: OperationError.self) { try operations.create("Büro 7", [.read], for: nil) }
         #expect(throws: OperationError.self) { try operations.create("none", [], for: nil) }
@@ -143,13 +143,13 @@ import TimeTestSupport
         return try ProxySignOn(settings, isTrustedProxy: { $0 == "10.0.0.1" }, url: url).principal(of: head)
     }
 
-    @Test func aProxyNamesPeople() throws {
+    @Test func proxyNamesTheUser() throws {
         #expect(try principal(["x-user": ["alice"]]) == .agent("signed on as alice", [.read, .operate]))
         #expect(try principal(["x-user": ["bob"]]) == nil)
         #expect(try principal(["x-user": ["bob"]], everybody: [.read]) == .agent("signed on as bob", [.read]))
     }
 
-    @Test func nobodyElseDoes() throws {
+    @Test func otherClientsHaveNoIdentity() throws {
         #expect(try principal(["x-user": ["alice"]], peer: "10.0.0.2") == nil)
         #expect(try principal(["x-user": ["alice", "bob"]]) == nil)
         #expect(try principal(["x-user": [""]], everybody: [.read]) == nil)
@@ -161,7 +161,7 @@ import TimeTestSupport
         ["origin": "null"], ["origin": "http://push.example.com"], ["origin": "https://push.example.com.evil.example"],
         ["sec-fetch-site": "cross-site", "origin": "https://push.example.com"],
     ])
-    func otherSitesChangeNothing(_ fields: [String: String]) throws {
+    func requestsFromOtherSitesAreRefused(_ fields: [String: String]) throws {
         var all = fields.mapValues { [$0] }
         all["x-user"] = ["alice"]
         #expect(throws: APIError.self) { try principal(all, "POST") }
@@ -173,13 +173,13 @@ import TimeTestSupport
     @Test(arguments: [
         ["sec-fetch-site": "same-origin"], ["sec-fetch-site": "none"], ["origin": "https://push.example.com"], [:],
     ])
-    func ourOwnPagesDo(_ fields: [String: String]) throws {
+    func requestsFromOwnPagesAreAccepted(_ fields: [String: String]) throws {
         var all = fields.mapValues { [$0] }
         all["x-user"] = ["alice"]
         #expect(try principal(all, "POST") != nil)
     }
 
-    @Test func withoutAPublicURLTheHostDecides() throws {
+    @Test func hostHeaderDecidesWithoutAPublicURL() throws {
         let host = ["x-user": ["alice"], "host": ["push.local:7448"]]
         let own = host.merging(["origin": ["http://push.local:7448"]]) { $1 }
         #expect(try principal(own, "POST", url: nil) != nil)

@@ -15,11 +15,11 @@ import TimeTestSupport
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
         ] as [(Timestamp, String)]
     )
-    func isThatDayAndTime(_ moment: Timestamp, _ stamp: String) {
+    func timestampHasItsDate(_ moment: Timestamp, _ stamp: String) {
         #expect(moment.rfc3339 == stamp)
     }
 
-    @Test func peopleReadItWithoutFractions() {
+    @Test func readableTimeHasNoFractions() {
         #expect(Timestamp(milliseconds: 1_795_314_062_125).words == "2026-11-22 02:21:02 UTC")
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct WatchdogTests {
     private struct Enough: Error {}
 
-    @Test func saysThatItIsAliveOnlyWhileNothingIsStuck() async {
+    @Test func watchdogIsNotifiedOnlyWhileNoThreadIsStuck() async {
         let rounds = Mutex<[[String]]>([[], ["pipeline"], ["courier", "pipeline"], []])
         let asked = Mutex<[Duration]>([])
         let heard = Mutex<[Int]>([])

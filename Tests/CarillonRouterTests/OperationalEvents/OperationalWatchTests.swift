@@ -29,7 +29,7 @@ struct OperationalWatchTests {
         )
     }
 
-    @Test func aDeviceThatIsGoneIsToldAtOnce() {
+    @Test func goneDeviceIsReportedImmediately() {
         var watch = OperationalWatch(failingDays: 5)
         let events = watch.took([Self.report(.delivered), Self.report(.gone, device: 7)], at: Self.noon) { _ in nil }
         #expect(events.map(\.kind) == [.deviceGone])
@@ -55,7 +55,7 @@ struct OperationalWatchTests {
         #expect(kinds(.retry, hours: 135 + 5 * 24) == [.deviceFailing])
     }
 
-    @Test func aDeviceIsSwitchedOffWhileOthersAreReached() {
+    @Test func failingDeviceIsDisabledIfOthersAreReached() {
         var watch = OperationalWatch(failingDays: 5, disableDays: 30)
         let registered = Self.noon - .days(20)
         func suspensions(day: Int, reached: Bool) -> [OperationalWatch.Suspension] {
@@ -76,7 +76,7 @@ struct OperationalWatchTests {
         #expect(suspensions(day: 15, reached: true) == [])
     }
 
-    @Test func noDeviceIsSwitchedOffWhereThatIsOff() {
+    @Test func deviceIsNotDisabledIfTheFeatureIsOff() {
         var watch = OperationalWatch(failingDays: 5, disableDays: 0)
         for day in 0..<100 {
             let reports = [Self.report(.delivered, device: 2), Self.report(.retry)]
@@ -85,7 +85,7 @@ struct OperationalWatchTests {
         #expect(watch.takeSuspensions() == [])
     }
 
-    @Test func aPauseIsToldOnceAndSoIsItsEnd() {
+    @Test func pauseAndItsEndAreReportedOnce() {
         var watch = OperationalWatch(failingDays: 5)
         let pause = QueuePause(queue: Self.queue, until: Self.noon + .minutes(1), reason: "key")
         let longer = QueuePause(queue: Self.queue, until: Self.noon + .minutes(9), reason: "key")
@@ -99,7 +99,7 @@ struct OperationalWatchTests {
         #expect(told[3]?.details.first?.value == "busy")
     }
 
-    @Test func aCredentialIsToldOfAsItsEndComesNearer() {
+    @Test func expiringCredentialIsReportedRepeatedly() {
         var watch = OperationalWatch(failingDays: 5)
         let end = Self.noon + .days(20)
         var sight = OperationalWatch.Snapshot()
@@ -114,7 +114,7 @@ struct OperationalWatchTests {
         #expect(further.isEmpty)
     }
 
-    @Test func aProcessThatEndedIsToldEachTime() {
+    @Test func everyCrashIsReported() {
         var watch = OperationalWatch(failingDays: 5)
         var sight = OperationalWatch.Snapshot()
         sight.processes = [
@@ -138,7 +138,7 @@ struct OperationalWatchTests {
         #expect(told.map(\.kind) == [.pluginCrashed] && counts == [0, 0, 1])
     }
 
-    @Test func aRelayThatWantsALoginIsToldOnceADay() {
+    @Test func relayThatRequiresALoginIsReportedOnceADay() {
         var watch = OperationalWatch(failingDays: 5)
         var sight = OperationalWatch.Snapshot()
         sight.closedRelays = ["wss://relay.example.com"]
@@ -152,7 +152,7 @@ struct WebhookQueueTests {
         WebhookQueue.Message(id: id, body: [], due: due)
     }
 
-    @Test func oneGoesAtATimeAndTheScheduleIsAsPublished() {
+    @Test func messagesAreSentOneByOneOnThePublishedSchedule() {
         var queue = WebhookQueue()
         queue.add(Self.message("a"))
         queue.add(Self.message("b", due: 1))
@@ -175,7 +175,7 @@ struct WebhookQueueTests {
         #expect(waits == WebhookQueue.pauses && queue.lost == 1 && queue.messages.isEmpty)
     }
 
-    @Test func whatIsGoneGetsNothingMore() {
+    @Test func goneWebhookGetsNoMessages() {
         var queue = WebhookQueue()
         queue.add(Self.message("a"))
         queue.add(Self.message("b"))
@@ -195,7 +195,7 @@ struct WebhookQueueTests {
         }
     }
 
-    @Test func itsChangesLeadToWhatWaits() {
+    @Test func queueChangesReproduceTheQueue() {
         var (queue, kept, generator) = (WebhookQueue(), [String: Int](), SeededGenerator(seed: 20))
         var now: Deadline = 0
         for number in 0..<2_000 {
@@ -215,7 +215,7 @@ struct WebhookQueueTests {
         #expect(queue.messages.isEmpty && kept.isEmpty)
     }
 
-    @Test func thereIsRoomForSoMany() {
+    @Test func queueIsLimited() {
         var queue = WebhookQueue()
         queue.add(Self.message("on its way"))
         _ = queue.next(at: 0)
@@ -243,7 +243,7 @@ struct WebhookQueueTests {
 
     private func file() -> WebhookFile { WebhookFile(path: path, logger: logger) }
 
-    @Test func whatWaitsGoesOnByItsScheduleAfterARestart() throws {
+    @Test func queuedMessageKeepsItsScheduleAcrossARestart() throws {
         let (mine, other) = (WebhookFile.name(of: "https://ops.example.com/?key=s3cr3t"), WebhookFile.name(of: "b"))
         var (first, queue) = (file(), WebhookQueue())
         queue.add(.init(id: "evt_1", body: Array("one".utf8), due: 1_000))
@@ -284,7 +284,7 @@ struct WebhookQueueTests {
         #expect(mode == 0o600)
     }
 
-    @Test func moreThanThereIsRoomForIsForgotten() {
+    @Test func messagesBeyondTheLimitAreDropped() {
         let kept = (0..<WebhookQueue.most + 2).map { WebhookQueue.Message(id: "\($0)", body: [], due: 0) }
         var queue = WebhookQueue(kept: kept)
         #expect(queue.messages.map(\.id) == kept.dropFirst(2).map(\.id))

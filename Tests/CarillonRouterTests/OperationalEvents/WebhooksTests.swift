@@ -63,7 +63,7 @@ import TimeTestSupport
         OperationalEvent(kind: kind, time: Self.noon, words: "It happened.")
     }
 
-    @Test func anEndpointGetsTheKindsThatItWants() async throws {
+    @Test func endpointGetsItsConfiguredKinds() async throws {
         let endpoints = Endpoints()
         let webhooks = try webhooks(
             endpoints,
@@ -80,7 +80,7 @@ import TimeTestSupport
         #expect(gone[0].id == gone[1].id && gone[0].id != paused.id)
     }
 
-    @Test func whatWasNotTakenGoesOutAfterARestartUnderItsId() async throws {
+    @Test func undeliveredWebhookIsSentAfterARestartUnderItsID() async throws {
         let (before, after) = (Endpoints(), Endpoints())
         let wanted: [(String, Set<OperationalEventKind>)] = [("https://a.example", [.deviceGone])]
         var first: Webhooks? = try webhooks(before, wanted)
@@ -96,7 +96,7 @@ import TimeTestSupport
         #expect(try #require(await again.next()).id == sent.id)
     }
 
-    @Test func whatComesAfterTheStopWaitsForTheNextStart() async throws {
+    @Test func webhookAfterTheStopWaitsForTheNextStart() async throws {
         let (before, after) = (Endpoints(), Endpoints())
         let wanted: [(String, Set<OperationalEventKind>)] = [("https://a.example", [.deviceGone])]
         let first = try webhooks(before, wanted)
@@ -109,7 +109,7 @@ import TimeTestSupport
         #expect(try #require(await calls.next()).url == "https://a.example")
     }
 
-    @Test func whatWasTakenIsNotSentAgain() async throws {
+    @Test func deliveredWebhookIsNotSentAgain() async throws {
         let (before, after) = (Endpoints(), Endpoints())
         let wanted: [(String, Set<OperationalEventKind>)] = [("https://a.example", [.deviceGone, .queuePaused])]
         let first = try webhooks(before, wanted)

@@ -16,7 +16,7 @@ import Testing
         try? FileManager.default.removeItem(at: folder)
     }
 
-    @Test func changesWithTheBlockAndWithTheFilesThatItNames() throws {
+    @Test func fingerprintCoversTheBlockAndItsFiles() throws {
         let (key, old) = (folder.appendingPathComponent("a.p8"), folder.appendingPathComponent("b.pem"))
         let block = "{\"key_file\":\"\(key.path)\",\"old_vapid_key_files\":[\"\(old.path)\"],\"note\":\"x\"}"
         var seen = [BlockFingerprint(of: block)]

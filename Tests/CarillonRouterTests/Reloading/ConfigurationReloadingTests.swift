@@ -32,7 +32,7 @@ import Testing
         ("plugins: { folders: [p], sha256: { x.so: \(String(repeating: "0", count: 64)) } }\n", []),
         ("http: { proxy: \"http://proxy.example:3128\" }\n", ["http"]),
     ])
-    func namesWhatTakesARestart(_ further: String, _ keys: [String]) throws {
+    func keysRequiringARestartAreNamed(_ further: String, _ keys: [String]) throws {
         let (old, new) = (try Self.read(Self.start), try Self.read(Self.start + further))
         #expect(old.keysRequiringRestart(in: new) == keys)
         #expect(old.keysRequiringRestart(in: old).isEmpty)
@@ -44,12 +44,12 @@ import Testing
         ("{ token_file", "{ public_url: \"https://push.example.com\", token_file", "api"),
         ("{ token_file", "{ trusted_proxies: 10.0.0.0/8, token_file", "api"),
     ])
-    func namesOtherValuesToo(_ value: String, _ other: String, _ key: String) throws {
+    func changedValuesRequiringARestartAreNamed(_ value: String, _ other: String, _ key: String) throws {
         let new = try Self.read(Self.start.replacing(value, with: other))
         #expect(try Self.read(Self.start).keysRequiringRestart(in: new) == [key])
     }
 
-    @Test func pluginsThatComeBehindTakeNoRestart() throws {
+    @Test func pluginsAddedLaterRequireNoRestart() throws {
         func takesRestart(_ new: String) throws -> Bool {
             let old = "plugins: { folders: [a, b], sha256: { x.so: \(String(repeating: "0", count: 64)) } }\n"
             return try Self.read(Self.start + old).keysRequiringRestart(in: Self.read(Self.start + new)) == ["plugins"]
@@ -61,7 +61,7 @@ import Testing
         #expect(try takesRestart("plugins: { folders: [a, b] }\n"))
     }
 
-    @Test func otherRootsInTheSameFileTakeARestart() throws {
+    @Test func otherRootsInTheSameFileRequireARestart() throws {
         let path = NSTemporaryDirectory() + "carillon-roots-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: path) }
         func http(_ content: String) throws -> Configuration {
@@ -76,7 +76,7 @@ import Testing
         #expect(try old.keysRequiringRestart(in: http("another root")) == ["http"])
     }
 
-    @Test func takesOverWhatCanChangeAndNothingElse() throws {
+    @Test func reloadAppliesOnlyReloadableKeys() throws {
         let old = try Self.read(Self.start)
         let new = try Self.read(
             "rules: rules.yaml\ndefaults: { mode: nudge }\nshutdown_seconds: 30\nhints: ignore\n"

@@ -5,14 +5,14 @@ import Testing
 @Suite struct ReloadGateTests {
     private let gate = ReloadGate()
 
-    @Test func letsInOneAtATime() {
+    @Test func oneReloadRunsAtATime() {
         #expect(gate.enter())
         #expect(!gate.enter())
         #expect(gate.leave())
         #expect(gate.enter())
     }
 
-    @Test func whoeverHasItReadsOnceMoreForAllWhoAsked() {
+    @Test func reloadInProgressRunsOnceMoreForAllRequests() {
         #expect(gate.enterOrAsk())
         #expect(!gate.enterOrAsk())
         #expect(!gate.enterOrAsk())

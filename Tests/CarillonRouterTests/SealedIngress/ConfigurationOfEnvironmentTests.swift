@@ -35,12 +35,12 @@ import WebIngress
         }
     }
 
-    @Test func withoutAKeyThereIsNone() throws {
+    @Test func configurationWithoutAKeyIsNil() throws {
         #expect(try configuration([:]) == nil)
         #expect(try configuration(["TOPIC": "com.example.app", "PORT": "x"]) == nil)
     }
 
-    @Test func theSeedsVariablesSuffice() throws {
+    @Test func seedsVariablesAreEnough() throws {
         let configuration = try #require(try configuration(Self.seed))
         #expect(configuration.keyFile == "/srv/carillon-state/carillon.key")
         #expect(configuration.storePath == "/srv/carillon-state/carillon.sqlite")
@@ -59,7 +59,7 @@ import WebIngress
         #expect(configuration.lanes.lanes.connectionsPerOrigin == 4)
     }
 
-    @Test func theRestIsObeyed() throws {
+    @Test func optionalVariablesAreApplied() throws {
         let further = [
             "PORT": "80", "STATE_DIRECTORY": "/var/lib/carillon:/var/lib/other", "CONNECTION_POOL_SIZE": "2",
             "CARILLON_APNS_BASE_URL": "https://127.0.0.1:4433", "CARILLON_CA_FILE": "/etc/ca.pem",
@@ -75,7 +75,7 @@ import WebIngress
         #expect(block?["base_url"] == "https://127.0.0.1:4433" && block?["key"] == "first\nsecond\n")
     }
 
-    @Test func whatIsMissingOrWrongIsToldAllAtOnce() {
+    @Test func missingAndInvalidVariablesAreReportedTogether() {
         #expect(
             mistakes(["APNS_KEY_ID": "", "TOPIC": "", "PORT": "http", "CONNECTION_POOL_SIZE": "0"]) == [
                 "APNS_KEY_ID: this environment variable is missing: the id of Apple's key",
@@ -88,14 +88,14 @@ import WebIngress
         )
     }
 
-    @Test func anyOfTheKeysVariablesIsEnoughToBeMeant() {
+    @Test func anyKeyVariableSelectsThisMode() {
         for name in ["APNS_KEY_ID", "APNS_AUTH_KEY", "APPLE_TEAM_ID"] {
             let missing = mistakes([name: "x"]).map { $0.prefix { $0 != ":" } }
             #expect(missing.count == 3 && !missing.contains { $0 == name })
         }
     }
 
-    @Test func mistakesOfThePluginAreToldInTheEnvironmentsWords() throws {
+    @Test func pluginErrorsNameTheEnvironmentVariable() throws {
         let configuration = try #require(try configuration(Self.seed))
         let mistakes = [
             "the ios transport refuses its configuration: key: expected Apple's .p8 file", "team_id: expected: ten",

@@ -16,11 +16,11 @@ import WebIngress
             .read("\(block)\n\(Self.apps)\nidentity: { key_file: carillon.key }\nstore: { path: carillon.sqlite }")
     }
 
-    @Test func thereIsNoneUnlessSaid() throws {
+    @Test func sealedIngressDefaultsToNone() throws {
         #expect(try read("").sealedIngress == nil)
     }
 
-    @Test func whatIsLeftOutHasItsDefault() throws {
+    @Test func omittedKeyHasItsDefault() throws {
         let ingress = try #require(try read("sealed_ingress: {}").sealedIngress)
         #expect(ingress.web.host == "127.0.0.1" && ingress.web.port == 7449)
         #expect(ingress.app == "default" && ingress.web.locKey == "apns-default-message")
@@ -41,7 +41,7 @@ import WebIngress
         #expect(throws: Diagnostics.self) { try read("sealed_ingress: {}").ingressPlatform(PlatformCatalog()) }
     }
 
-    @Test func everythingCanBeSaid() throws {
+    @Test func everyKeyIsRead() throws {
         let configuration = try read(
             """
             sealed_ingress:
@@ -87,7 +87,7 @@ import WebIngress
         ("{ limits: { waiting: 0 } }", "sealed_ingress.limits.waiting: expected a whole number from 1 to 1000000"),
         ("{ port: 1 }", "sealed_ingress: unknown key 'port'"),
     ])
-    func mistakesAreTold(block: String, message: String) {
+    func errorsAreReported(block: String, message: String) {
         let error = #expect(throws: Diagnostics.self) { _ = try read("sealed_ingress: \(block)") }
         #expect(error?.all.count == 1 && error?.description.contains(message) == true, "\(String(describing: error))")
     }

@@ -109,7 +109,7 @@ import WebIngress
         }
     }
 
-    @Test func sendersComeAgainFromHalfOfTheQueuesShareOn() async throws {
+    @Test func sendersAreAskedToRetryFromHalfOfTheQueuesShareOn() async throws {
         configuration.maxWaiting = 16
         try await run { router async throws in
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
@@ -125,7 +125,7 @@ import WebIngress
         }
     }
 
-    @Test func whatIsGoneStaysGone() async throws {
+    @Test func goneTokenStaysGone() async throws {
         try await run { router in
             let directory = RegisteredDevices(registry: router.plane.stores.registry)
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
@@ -144,7 +144,7 @@ import WebIngress
         }
     }
 
-    @Test func aDiskThatRefusesIsTheSendersToWaitFor() async throws {
+    @Test func sendersRetryIfTheDiskRefuses() async throws {
         try await run { router in
             try change("ALTER TABLE outbox_delivery RENAME TO hidden")
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 503)
@@ -153,7 +153,7 @@ import WebIngress
         }
     }
 
-    @Test func aPortThatIsTakenEndsTheStart() async throws {
+    @Test func takenPortEndsTheStart() async throws {
         let taken = try LoopbackPort(isListening: true)
         configuration.sealedIngress?.web.port = taken.number
         let router = try Router(
@@ -165,7 +165,7 @@ import WebIngress
         #expect(error?.description.hasPrefix("sealed_ingress.listen: cannot listen on 127.0.0.1:") == true)
     }
 
-    @Test func theEnvironmentsMistakesEndTheStart() throws {
+    @Test func environmentErrorsEndTheStart() throws {
         configuration.isOfEnvironment = true
         configuration.apps["default"] = RouterConfiguration.Configuration.App(
             platforms: ["ios": RouterConfiguration.Configuration.PlatformBlock(json: "{}", line: 0)]
@@ -180,7 +180,7 @@ import WebIngress
         #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("environment: "))
     }
 
-    @Test func whatTheEnvironmentNamesWronglyIsToldUnderItsVariable() throws {
+    @Test func environmentErrorNamesItsVariable() throws {
         configuration.isOfEnvironment = true
         configuration.http.caFile = folder + "/missing.pem"
         let error = #expect(throws: Diagnostics.self) {

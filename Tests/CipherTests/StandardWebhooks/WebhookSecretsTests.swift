@@ -7,7 +7,7 @@ struct WebhookSecretsTests {
     private static let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
     /// The example of the specification's reference implementations.
-    @Test func theSpecificationsExampleIsSignedAsThere() throws {
+    @Test func specificationsExampleIsReproduced() throws {
         let signature = try WebhookSecrets([Self.secret]).signatures(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
             sentAt: Timestamp(seconds: 1_614_265_330),
@@ -23,7 +23,7 @@ struct WebhookSecretsTests {
     }
 
     @Test(arguments: ["", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_", "whsec_AAAA", "whsec_%%%%"])
-    func whatIsNoSecretIsRefusedWithoutBeingQuoted(_ text: String) {
+    func invalidSecretIsRefusedWithoutBeingQuoted(_ text: String) {
         #expect {
             try WebhookSecrets([text])
         } throws: { error in
@@ -31,7 +31,7 @@ struct WebhookSecretsTests {
         }
     }
 
-    @Test func thereAreNotTooMany() {
+    @Test func secretsAreLimited() {
         #expect(throws: WebhookSecrets.FormatError.self) {
             try WebhookSecrets(Array(repeating: Self.secret, count: 9))
         }

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func whatHTTPECEEncrypts() throws {
+    @Test func httpECEVectorsAreReproduced() throws {
         for vector in try WebPushVectors.httpECE().content {
             let key = try WebPushVectors.bytes(vector.key)
             let plaintext = try WebPushVectors.bytes(vector.plaintext)
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [18, 19, 20, 33, 4096] as [UInt32])
-    func anyLengthAndPaddingComesBack(recordSize: UInt32) throws {
+    func everyLengthAndPaddingRoundTrips(recordSize: UInt32) throws {
         let header = try Self.header(recordSize: recordSize)
         for length in 0...40 {
             for padding in [0, 1, 2, 15, 16, 17, 40] {
@@ -82,7 +82,7 @@ import Testing
         #expect(keys.nonce(ofRecord: 0x8000_0000_0000_0201) == expected)
     }
 
-    @Test func recordsCannotBeLeftOutSwappedOrAdded() throws {
+    @Test func omittedSwappedOrAddedRecordsAreRefused() throws {
         let header = try Self.header(recordSize: 20)
         let content = try AES128GCM.encrypt(Array(1...9), inputKeyMaterial: Self.key, header: header)
         let head = content[..<21]
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func everyChangedByteIsNoticed() throws {
+    @Test func everyChangedByteIsDetected() throws {
         let header = try Self.header(recordSize: 20)
         let content = try AES128GCM.encrypt(Array(1...9), inputKeyMaterial: Self.key, header: header)
         for index in content.indices {

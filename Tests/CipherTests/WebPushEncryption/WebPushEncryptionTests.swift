@@ -33,7 +33,7 @@ import Testing
         #expect(Base64URL.encode(try self.decrypt(body)) == self.vector.plaintext)
     }
 
-    @Test func aMessagePaddedToASizeTellsNothingByItsLength() throws {
+    @Test func paddedMessageHidesItsLength() throws {
         let keys = try WebPushKeys(p256dh: self.vector.ua_public, auth: self.vector.auth_secret)
         for length in [0, 1, 100, 199, 200] {
             let plaintext = [UInt8](repeating: 0, count: length)
@@ -75,7 +75,7 @@ import Testing
         #expect(header.recordSize == self.vector.rs)
     }
 
-    @Test func whatHTTPECEEncrypts() throws {
+    @Test func httpECEVectorsAreDecryptedAndReproduced() throws {
         let messages = try WebPushVectors.httpECE().web_push
         #expect(messages.count == 6)
         for message in messages {
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func otherKeysReadNothing() throws {
+    @Test func otherKeysCannotDecrypt() throws {
         let body = try WebPushVectors.bytes(self.vector.body)
         let secret = try WebPushVectors.bytes(self.vector.auth_secret)
         #expect(throws: WebPushEncryptionError.notAuthentic) {

@@ -32,7 +32,7 @@ import Testing
         return "\(error)"
     }
 
-    @Test func saysWhichKeyIsWrongAndWhatItShouldBe() throws {
+    @Test func errorNamesTheKeyAndItsExpectedForm() throws {
         var offCurve = self.point
         offCurve[64] ^= 1
         #expect(try self.refusal(p256dh: offCurve).contains("p256dh must be a point on P-256"))
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: ["!", "BCVx sr7N", "ключ", "B"])
-    func refusesWhatIsNoBase64(text: String) throws {
+    func invalidBase64IsRefused(text: String) throws {
         let secret = Base64URL.encode(self.secret)
         let point = Base64URL.encode(self.point)
         #expect(throws: WebPushEncryptionError.malformedSubscriptionKey("p256dh", expected: "base64url")) {
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func showNothingOfThemselves() throws {
+    @Test func keysAreHiddenInDescriptions() throws {
         let keys = try WebPushKeys(p256dh: self.point, auth: self.secret)
         var dumped = ""
         dump(keys, to: &dumped)

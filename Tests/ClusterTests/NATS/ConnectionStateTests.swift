@@ -47,7 +47,7 @@ struct ConnectionStateTests {
         return words.map { $0.contains("CONNECT") ? "introduction" : $0 }
     }
 
-    @Test mutating func subscriptionsLastOverConnections() throws {
+    @Test mutating func subscriptionsSurviveReconnects() throws {
         #expect(Self.words(state.start(now: 0)).count == 1)
         let (one, before) = state.subscribe("x.>", queue: "q")
         #expect(before.isEmpty)
@@ -80,7 +80,7 @@ struct ConnectionStateTests {
         #expect(try host(Self.words(state.tick(now: 100)).first) == hosts[0])
     }
 
-    @Test mutating func whoDoesNotAnswerIsLeft() throws {
+    @Test mutating func unresponsiveServerIsDisconnected() throws {
         _ = state.start(now: 0)
         #expect(connect(1, now: 0).last == "connected")
         #expect(Self.words(state.tick(now: 500)) == ["1: PING|"])
@@ -91,7 +91,7 @@ struct ConnectionStateTests {
     }
 
     /// A server that is busy with messages may respond late to pings.
-    @Test mutating func whoeverSendsAnythingIsThere() throws {
+    @Test mutating func serverThatSendsAnyDataIsAlive() throws {
         _ = state.start(now: 0)
         #expect(connect(1, now: 0).last == "connected")
         for now: Deadline in [500, 1_000, 1_500, 2_000] {
@@ -102,7 +102,7 @@ struct ConnectionStateTests {
     }
 
     /// A server that floods pings and reads no responses must not fill memory.
-    @Test mutating func pingsThatComeTogetherGetOneAnswer() throws {
+    @Test mutating func coalescedPingsGetOnePong() throws {
         _ = state.start(now: 0)
         #expect(connect(1, now: 0).last == "connected")
         let flood = String(repeating: "PING\r\n", count: 10_000) + "PI"
@@ -111,7 +111,7 @@ struct ConnectionStateTests {
         #expect(state.received("PING\r\n".utf8, attempt: 0, now: 3).isEmpty)
     }
 
-    @Test mutating func aServerThatIsTooOldOrStopsIsLeft() throws {
+    @Test mutating func oldOrStoppingServerIsDisconnected() throws {
         _ = state.start(now: 0)
         _ = state.connected(attempt: 1, now: 0)
         let old = #"INFO {"version":"2.9.10","max_payload":100,"headers":true}"#
@@ -126,7 +126,7 @@ struct ConnectionStateTests {
         #expect(stopping.count == 3)
     }
 
-    @Test mutating func serversThatOthersNameAreUsed() throws {
+    @Test mutating func advertisedServersAreUsed() throws {
         _ = state.start(now: 0)
         _ = state.connected(attempt: 1, now: 0)
         let info = Self.info + #","connect_urls":["c:1","a:4222","nonsense url","d:2"]}"#
@@ -142,7 +142,7 @@ struct ConnectionStateTests {
         #expect(hosts.isSuperset(of: ["c", "d"]))
     }
 
-    @Test mutating func nothingIsSentInClearTextThatShallNotBe() throws {
+    @Test mutating func clearTextIsNotSentWhereTLSIsRequired() throws {
         let settings = NATSSettings(servers: [try #require(NATSServer("tls://a"))], name: "test")
         state = ConnectionState(settings, random: &random)
         _ = state.start(now: 0)
@@ -180,7 +180,7 @@ struct ConnectionStateTests {
         #expect(lost[1] == "disconnected: \(error.prefix(200))…")
     }
 
-    @Test mutating func complaintsNameNoSubject() throws {
+    @Test mutating func errorsNameNoSubject() throws {
         _ = state.start(now: 0)
         _ = connect(1, now: 0)
         let words = "-ERR 'Permissions Violation for Publish to \"secret.subject\"'\r\n"

@@ -17,7 +17,7 @@ struct CredentialsTests {
         "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4",
         "suacssl3uahudxkfsnvuzrf5uhpmwz6bfdtj7m6usdxiednppqyyycu3vy",
     ])
-    func whatIsNoSeedIsNone(_ seed: String) {
+    func invalidSeedIsRefused(_ seed: String) {
         #expect(NKey(seed: seed) == nil)
     }
 
@@ -54,7 +54,7 @@ struct CredentialsTests {
     }
 
     @Test(arguments: ["", "http://a", "nats://", "nats://u:p@a", "nats://a/b", "nats://a:0", "nats://a:99999", "a b"])
-    func whatIsNoAddressIsNone(_ text: String) {
+    func invalidAddressIsRefused(_ text: String) {
         #expect(NATSServer(text) == nil)
     }
 }

@@ -50,7 +50,7 @@ struct MessageParserTests {
         "MSG a 1 2\r\nabc\r\n", "HMSG a 1 5 4\r\n", "HMSG a 1 4 4\r\nHTTP\r\n", "INFO no\r\n", "INFO {}\r\n",
         "HMSG a 1 17 17\r\nNATS/1.0\r\nABC\r\n\r\n\r\n",
     ])
-    func whatIsNoProtocolIsRefused(_ text: String) throws {
+    func malformedProtocolIsRefused(_ text: String) throws {
         var parser = MessageParser()
         parser.append(text.utf8)
         let error = #expect(throws: NATSError.self) { while try parser.next() != nil {} }

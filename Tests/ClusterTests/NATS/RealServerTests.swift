@@ -42,7 +42,7 @@ struct RealServerTests {
         await #expect(throws: NATSError.closed) { try await asking.request("echo.a", [1], within: .seconds(10)) }
     }
 
-    @Test func silenceIsLate() async throws {
+    @Test func unansweredRequestTimesOut() async throws {
         let server = try RealServer()
         let client = try await server.client()
         let subscription = try client.subscribe("silent") { _ in }
@@ -87,7 +87,7 @@ struct RealServerTests {
         await #expect(throws: NATSError.noResponders) { try await stream.append("log.1", []) }
     }
 
-    @Test func aReplicaTellsWhatItHas() async throws {
+    @Test func replicaReportsItsMessages() async throws {
         let server = try RealServer()
         let stream = JetStream(try await server.client())
         var configuration = StreamConfiguration(name: "SNAP", subjects: ["snap.>"])
@@ -154,7 +154,7 @@ struct RealServerTests {
         watch.end()
     }
 
-    @Test func keysPasswordsAndTLSLetIn() async throws {
+    @Test func keysPasswordsAndTLSAuthenticate() async throws {
         let certificate = try TestCertificate.shared.get()
         let seed = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"
         let key = try #require(NKey(seed: seed))

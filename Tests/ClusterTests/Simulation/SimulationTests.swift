@@ -3,7 +3,7 @@ import Testing
 
 /// Leases, logs and hand-over under thousands of schedules of crashes, pauses, cut links, delays and doubled messages.
 struct SimulationTests {
-    @Test func nothingIsLostAndNoFencedOwnerSends() {
+    @Test func noDeliveryIsLostAndFencedOwnersDoNotSend() {
         var (repeats, openings, appends, refused, snapshots, withdrawn) = (0, 0, 0, 0, 0, 0)
         let schedules = TestLength.rounds(40, long: 10_000)
         for seed in 0..<UInt64(schedules) {
@@ -43,7 +43,7 @@ struct SimulationTests {
 
     /// The simulation finds bugs that were planted on purpose.
     @Test(arguments: PlantedBug.allCases.filter { $0 != .none })
-    func plantedMistakesAreFound(_ bug: PlantedBug) {
+    func plantedErrorsAreFound(_ bug: PlantedBug) {
         let found = (0..<UInt64(400)).first { ClusterSimulation(seed: $0, bug: bug).run() != nil }
         #expect(found != nil)
     }

@@ -19,7 +19,7 @@ struct PercentEncodingTests {
         ("", true), ("/a/b?c=d&e=%2F", true), ("/~!$&'()*+,;=:@", true), ("/a b", false), ("/%", false), ("/%2", false),
         ("/%zz", false), ("/#", false), ("/é", false), ("/\u{7f}", false), ("/[", false), ("/\"", false), ("/`", false),
     ])
-    func knowsWhatATargetIs(_ text: String, _ isTarget: Bool) {
+    func requestTargetsAreValidated(_ text: String, _ isTarget: Bool) {
         #expect(PercentEncoding.isTarget(text.utf8) == isTarget)
     }
 

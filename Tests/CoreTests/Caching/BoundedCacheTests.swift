@@ -3,7 +3,7 @@ import Testing
 
 struct BoundedCacheTests {
     @Test(arguments: [1, 2, 10, 11])
-    func keepsWhatIsAskedForAndIsBounded(capacity: Int) {
+    func cacheKeepsUsedEntriesAndIsBounded(capacity: Int) {
         var cache = BoundedCache<Int, String>(capacity: capacity)
         for number in 0..<1000 {
             cache.set("\(number)", for: number)
@@ -13,7 +13,7 @@ struct BoundedCacheTests {
         #expect(cache.value(of: 500) == nil && cache.value(of: 999) == "999")
     }
 
-    @Test func makesWhatItDoesNotHave() {
+    @Test func missingEntryIsCreated() {
         struct Refusal: Error {}
         var cache = BoundedCache<Int, String>(capacity: 4)
         #expect(cache.value(of: 1) { "one" } == "one")
@@ -34,7 +34,7 @@ struct BoundedCacheTests {
         }
     }
 
-    @Test func isBoundedByWhatItsValuesCost() {
+    @Test func cacheIsBoundedByCost() {
         var cache = BoundedCache<Int, [UInt8]>(capacity: 100_000) { 100 + $0.count }
         for number in 0..<200 { cache.set([UInt8](repeating: 0, count: 5_000), for: number) }
         #expect((5...20).contains(cache.count))
@@ -45,7 +45,7 @@ struct BoundedCacheTests {
         #expect(cache.value(of: 4) != nil && cache.value(of: 0) != nil)
     }
 
-    @Test func aValueThatGrowsMakesRoomFirst() {
+    @Test func growingValueEvictsFirst() {
         var cache = BoundedCache<Int, Int>(capacity: 20) { $0 }
         for size in 1...10 {
             for key in 0..<5 { cache.set(size, for: key) }
@@ -53,7 +53,7 @@ struct BoundedCacheTests {
         }
     }
 
-    @Test func forgetsWhatIsRemoved() {
+    @Test func removedEntryIsForgotten() {
         var cache = BoundedCache<Int, String?>(capacity: 10)
         for number in 0..<10 { cache.set(number < 5 ? nil : "\(number)", for: number) }
         #expect(cache.count == 10 && cache.value(of: 0) == .some(nil))

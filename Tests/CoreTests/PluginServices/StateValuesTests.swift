@@ -41,7 +41,7 @@ struct StateValuesTests {
         #expect(values.entries.count == 2)
     }
 
-    @Test func thereAreSoManyKeys() {
+    @Test func keysAreLimited() {
         let values = Values()
         for number in 0..<256 { #expect(values.set(entry("\(number)", "1"))) }
         #expect(!values.set(entry("one more", "1")))
@@ -68,7 +68,7 @@ struct StateValuesTests {
         #expect(copy[Array("a".utf8)] == Array("later".utf8))
     }
 
-    @Test func whatTheRouterHasIsTheWhole() {
+    @Test func routersStateReplacesTheCopy() {
         var copy = StateCopy([entry("a", "0"), entry("b", "0")])
         let numbers = [copy.set(entry("c", "1")), copy.set(entry("d", "1"))]
         #expect(numbers == [1, 2])
@@ -79,7 +79,7 @@ struct StateValuesTests {
     }
 
     /// Two copies and the router, whose messages arrive in order and late: in the end all have the same values.
-    @Test(arguments: 0..<100 as Range<UInt64>) func copiesComeToTheSame(seed: UInt64) {
+    @Test(arguments: 0..<100 as Range<UInt64>) func copiesConverge(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var truth = StateValues()
         var copies = [StateCopy([]), StateCopy([])]

@@ -62,7 +62,7 @@ struct TimerTableTests {
         #expect(table.fire(at: 100) == ["a", "b", "c", "d"])
     }
 
-    @Test func whatASlowCallMissesIsLeftOut() throws {
+    @Test func ticksMissedDuringASlowCallAreSkipped() throws {
         _ = table.start(of: 1, after: 10, every: 10, now: 0, "a")
         let first = try #require(table.takeDue(now: 10))
         #expect(table.takeDue(now: 1_000) == nil)
@@ -76,7 +76,7 @@ struct TimerTableTests {
         #expect(table.nextDue == 80)
     }
 
-    @Test func cancelSaysWhetherACallIsUnderWay() throws {
+    @Test func cancelReportsAnActiveCall() throws {
         _ = table.start(of: 1, after: 0, every: 10, now: 0, "a")
         _ = table.start(of: 1, after: 0, every: 0, now: 0, "b")
         let (a, b) = (try #require(table.takeDue(now: 0)), try #require(table.takeDue(now: 0)))
@@ -103,7 +103,7 @@ struct TimerTableTests {
         #expect(table.start(of: 1, after: 0, every: 10, now: 0, "a") == .started(2))
     }
 
-    @Test func anInstanceHasSoManyTimers() throws {
+    @Test func timersPerInstanceAreLimited() throws {
         for _ in 0..<1_024 { _ = table.start(of: 1, after: 0, every: 0, now: 0, "a") }
         #expect(table.start(of: 1, after: 0, every: 0, now: 0, "a") == .full)
         #expect(table.start(of: 2, after: 9, every: 0, now: 0, "b") == .started(1_025))
@@ -120,7 +120,7 @@ struct TimerTableTests {
     }
 
     /// Timers that a plugin starts and cancels all the time use no memory.
-    @Test func whatWasCancelledIsForgotten() {
+    @Test func cancelledTimersUseNoMemory() {
         _ = table.start(of: 1, after: 1_000_000, every: 0, now: 0, "last")
         for _ in 0..<10_000 {
             guard case .started(let number) = table.start(of: 1, after: 2_000_000, every: 0, now: 0, "a") else {
@@ -132,7 +132,7 @@ struct TimerTableTests {
     }
 
     /// Compares random schedules with a list that is searched completely.
-    @Test(arguments: 0..<200 as Range<UInt64>) func behavesAsTheModel(seed: UInt64) {
+    @Test(arguments: 0..<200 as Range<UInt64>) func tableMatchesItsModel(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var model = TimerModel()
         var now: Deadline = 1_000

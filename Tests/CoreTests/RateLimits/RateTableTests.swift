@@ -10,7 +10,7 @@ import TimeTestSupport
         #expect(passing == [true, true, false, true, true, false])
     }
 
-    @Test func whoKeepsComingIsNotForgottenWhileOthersAre() {
+    @Test func activeClientIsNotForgottenWhileOthersAre() {
         var table = RateTable<Int>(burst: 1, perSecond: 0.001, capacity: 10)
         let first = table.take(0, now: 0)
         #expect(first)
@@ -21,7 +21,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whatCameToNothingDoesNotCount() {
+    @Test func returnedTokenDoesNotCount() {
         var table = RateTable<Int>(burst: 2, perSecond: 0.001, capacity: 4)
         for _ in 0..<10 {
             let passes = table.take(1, now: 0)
@@ -35,7 +35,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [(100.0, 1), (1.0, 1), (0.5, 2), (1.0 / 60, 60)])
-    func thePauseIsThatOfOneMore(perSecond: Double, seconds: Int) {
+    func retryAfterIsTheTimeForOneMore(perSecond: Double, seconds: Int) {
         #expect(RateTable<Int>(burst: 1, perSecond: perSecond, capacity: 2).pause == .seconds(seconds))
     }
 }

@@ -12,7 +12,7 @@ import TimeTestSupport
         #expect(all == (false, true, false))
     }
 
-    @Test mutating func aClockThatJumpsBackSilencesNobodyForLong() {
+    @Test mutating func clockThatJumpsBackDoesNotBlockForLong() {
         let now: Timestamp = 1_773_446_400_000
         let before = (0..<4).map { _ in bucket.take(at: now) }
         #expect(before == [true, true, true, false])
@@ -21,7 +21,7 @@ import TimeTestSupport
         #expect(after == [false, true, true])
     }
 
-    @Test mutating func itKnowsWhenTheNextMayPass() {
+    @Test mutating func nextAllowedTimeIsReported() {
         #expect(bucket.next(after: 7) == 7)
         bucket.empty(at: 1_000)
         #expect(bucket.next(after: 1_000) == 1_500)

@@ -66,11 +66,11 @@ struct CivilDateTests {
             (1_795_330_800_125, "2026-11-22T07:00:00.125Z"),
         ] as [(Int64, String)]
     )
-    func momentsAreWrittenAsRFC3339Says(_ milliseconds: Int64, _ text: String) {
+    func timestampsAreWrittenAsRFC3339(_ milliseconds: Int64, _ text: String) {
         #expect(Timestamp(milliseconds: milliseconds).rfc3339 == text)
     }
 
-    @Test func foundationNamesTheSame() throws {
+    @Test func datesMatchFoundation() throws {
         let style = Date.ISO8601FormatStyle(timeZone: .gmt).year().month().day()
         for seconds in stride(from: -5_000_000_000 as Int64, to: 200_000_000_000, by: 987_654_321) {
             #expect(

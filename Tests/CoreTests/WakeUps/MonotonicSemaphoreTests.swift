@@ -22,12 +22,12 @@ import Testing
     }
 
     @Test(arguments: [.milliseconds(Int64.min), .milliseconds(-1), .zero, .milliseconds(1)] as [Duration])
-    func withoutASignalItEndsByItself(within wait: Duration) {
+    func waitTimesOutWithoutASignal(within wait: Duration) {
         #expect(!semaphore.wait(until: Deadline.now() + wait))
     }
 
     @Test(arguments: [nil, .minutes(1), .milliseconds(Int64.max)] as [Duration?])
-    func aSignalFromElsewhereWakesWhoWaits(within wait: Duration?) {
+    func signalFromAnotherThreadEndsTheWait(within wait: Duration?) {
         for _ in 0..<100 {
             DispatchQueue.global().async { [semaphore] in semaphore.signal() }
             #expect(semaphore.wait(until: wait.map { Deadline.now() + $0 }))
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [nil, .minutes(1)] as [Duration?])
-    func whatWasWrittenBeforeASignalIsSeenBehindIt(within wait: Duration?) {
+    func writeBeforeASignalIsVisibleAfterIt(within wait: Duration?) {
         // For ThreadSanitizer: only the semaphore separates the block from the code after it.
         nonisolated(unsafe) var sum = 0
         for round in 1...100 {

@@ -2,13 +2,13 @@ import Core
 import Testing
 
 @Suite struct WakeUpsTests {
-    @Test func outsideNothingIsPutOff() {
+    @Test func wakeUpOutsideABlockRunsImmediately() {
         var done = 0
         WakeUps.ask { done += 1 }
         #expect(done == 1)
     }
 
-    @Test func insideEverythingWaitsForTheEndAndKeepsItsOrder() {
+    @Test func wakeUpsInsideABlockRunAtItsEndInOrder() {
         var done: [Int] = []
         WakeUps.together {
             WakeUps.ask { done.append(1) }
@@ -24,7 +24,7 @@ import Testing
         #expect(done.last == 4)
     }
 
-    @Test func whatAWakeUpAsksForIsNotPutOff() {
+    @Test func nestedWakeUpRunsImmediately() {
         var done: [Int] = []
         WakeUps.together {
             WakeUps.ask {

@@ -27,7 +27,7 @@ struct CourierBacklogTests {
         return driver
     }
 
-    @Test func whatWasOnDiskIsAskedForFromTheStart() {
+    @Test func storedDeliveriesAreReadFromTheStart() {
         let driver = found(9)
         let lowest = OutboxKey.lowest(of: 1)
         #expect(
@@ -38,7 +38,7 @@ struct CourierBacklogTests {
         #expect(driver.reads.map(\.limit) == [4, 4])
     }
 
-    @Test func newDeliveriesWaitBehindThoseOnDisk() {
+    @Test func newDeliveriesWaitAfterThoseOnDisk() {
         var driver = found(2)
         driver.handle(.accepted([row(3)]))
         #expect(driver.numbersUnderWay.isEmpty)
@@ -47,7 +47,7 @@ struct CourierBacklogTests {
         #expect(driver.reads.last?.part == .firstTries(after: row(2).key))
     }
 
-    @Test func whatWasAcceptedWhileAPageCameIsReadNext() throws {
+    @Test func deliveryAcceptedDuringAReadIsReadNext() throws {
         var driver = found(2)
         driver.handle(.accepted([row(3)]))
         driver.handle(.page(driver.reads[0], OutboxPage(deliveries: [row(1), row(2)], isLast: true)))
@@ -63,7 +63,7 @@ struct CourierBacklogTests {
         #expect(driver.numbersUnderWay == [2, 3, 4, 5])
     }
 
-    @Test func aPageThatCameBeforeTheNewsIsNotTakenTwice() {
+    @Test func deliveriesInAnEarlierPageAreNotTakenTwice() {
         var driver = found(2)
         driver.handle(.page(driver.reads[0], OutboxPage(deliveries: [row(1), row(2), row(3)], isLast: true)))
         driver.handle(.accepted([row(3), row(4)]))
@@ -120,7 +120,7 @@ struct CourierBacklogTests {
         }
     }
 
-    @Test func whatEndedWhileItsPageWasReadDoesNotComeBack() throws {
+    @Test func deliveryThatEndsDuringAReadDoesNotReturn() throws {
         var driver = found(1)
         let (firstTries, retries) = (driver.reads[0], driver.reads[1])
         driver.handle(.page(firstTries, OutboxPage(deliveries: [row(1)], isLast: true)))

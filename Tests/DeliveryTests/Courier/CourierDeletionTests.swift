@@ -45,7 +45,7 @@ struct CourierDeletionTests {
     }
 
     /// All fail at first; their authors delete some while they wait, or while the router is down.
-    @Test(arguments: [false, true]) func whatWaitsForARetryIsDeleted(isRestarted: Bool) async throws {
+    @Test(arguments: [false, true]) func deliveryWaitingForARetryIsDeleted(isRestarted: Bool) async throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let transport = FakeTransport()
@@ -103,7 +103,7 @@ struct CourierDeletionTests {
         #expect(outbox.count == 0 && transport.attempts.count == 1)
     }
 
-    @Test func deletionsAndTheAuthorsOfWhatIsStoredComeBack() throws {
+    @Test func deletionsAndAuthorsOfStoredDeliveriesAreRestored() throws {
         let outbox = try Outbox(DatabaseQueue())
         let scopes: [Withdrawal.Scope] = [.event(author), .address(.min), .everything, .olderVersions(4)]
         let withdrawals = scopes.map { Withdrawal(author: author, $0, until: -4) }

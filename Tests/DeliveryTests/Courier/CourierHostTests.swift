@@ -15,7 +15,7 @@ struct CourierHostTests {
         return driver
     }
 
-    @Test func aSlowHostHoldsUpNobodyElse() {
+    @Test func slowHostDoesNotDelayOthers() {
         var driver = driver()
         driver.accept((1...20).map { .sample($0, device: Int64($0)) })
         #expect(driver.numbersUnderWay == [1, 2])
@@ -25,7 +25,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay == [2] + Array(100...107) + [3])
     }
 
-    @Test func hostsThatNeverRespondHoldUpNoOther() {
+    @Test func unresponsiveHostsDoNotDelayOthers() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 10, slow: 15))
         driver.resolve = { .found(host: "\($0.device.rawValue)") }
         driver.accept((201...210).map { .sample($0, device: Int64($0)) } + [.sample(1, device: 1)])
@@ -63,7 +63,7 @@ struct CourierHostTests {
         #expect(isHostPaused == (reason != "overloaded"))
     }
 
-    @Test func everythingForABusyHostGoesOutInTheEnd() {
+    @Test func everyDeliveryForABusyHostIsSentEventually() {
         var driver = driver()
         driver.accept((1...50).map { .sample($0, device: Int64($0)) })
         var most = 0
@@ -98,7 +98,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay == [100, 101, 3, 1])
     }
 
-    @Test func aHostThatAsksForADayIsAskedAgainBefore() {
+    @Test func hostThatAsksForADayIsRetriedEarlier() {
         var driver = driver()
         driver.accept(.sample(1, device: 1))
         driver.end(1, Outcome(.retry, status: 429, retryAfter: .hours(23), reason: "too-many"))
@@ -108,7 +108,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay == [2])
     }
 
-    @Test func whoWaitsForAHostGoesOnWhenThoseCalledBeforeAreGone() {
+    @Test func deliveryWaitingForAHostContinuesWhenEarlierOnesAreGone() {
         var driver = driver()
         driver.accept((1...4).map { .sample($0, device: Int64($0)) })
         #expect(driver.numbersUnderWay == [1, 2])
@@ -119,7 +119,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay == [4])
     }
 
-    @Test func aBurstForOneHostWaitsForPlacesAndNotForAClock() {
+    @Test func burstForOneHostWaitsForSlotsNotForTime() {
         var driver = driver()
         driver.accept((1...90).map { .sample($0, device: Int64($0)) })
         for _ in 1...90 {
@@ -130,7 +130,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay.isEmpty)
     }
 
-    @Test func manyHostsDoNotKeepMoreWaitingThanThereIsRoomFor() {
+    @Test func deliveriesWaitingForHostsAreLimited() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 100, window: 200, inFlightPerHost: 2))
         driver.resolve = { .found(host: "\($0.device.rawValue % 10)") }
         driver.accept((1...190).map { .sample($0, device: Int64($0)) })
@@ -139,7 +139,7 @@ struct CourierHostTests {
         #expect(waiting >= 50 && waiting <= 50 + 10 * 2)
     }
 
-    @Test func placesThatNobodyUsesGoToTheNextWhoWaits() {
+    @Test func unusedHostSlotsGoToTheNextWaiting() {
         var driver = driver()
         driver.accept((1...60).map { .sample($0, device: Int64($0)) })
         driver.resolve = { $0.device.rawValue < 60 ? .unregistered : .found(host: "slow") }
@@ -150,7 +150,7 @@ struct CourierHostTests {
     }
 
     @Test(arguments: ["unreachable", "closed", "tls-expired"])
-    func aHostThatRefusesAtOnceIsTriedNoMoreOftenThanOneThatLetsUsWait(_ reason: String) {
+    func hostThatRefusesFastIsTriedNoMoreOftenThanASlowOne(_ reason: String) {
         var driver = driver()
         driver.accept((1...32).map { .sample($0, device: Int64($0)) })
         let begin = driver.now
@@ -173,7 +173,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay.count == 2)
     }
 
-    @Test func whatBeganBeforeAHostWasInDoubtDoesNotPauseIt() {
+    @Test func attemptsBeforeAHostIsInDoubtDoNotPauseIt() {
         var driver = driver()
         driver.accept((1...10).map { .sample($0, device: Int64($0)) })
         for number in 1...2 { driver.end(number, Outcome(.retry, reason: "closed")) }
@@ -182,7 +182,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay.count == 2)
     }
 
-    @Test func aRetryIsToldForWhenItsHostIsAskedAgain() throws {
+    @Test func retryReportsItsHostsNextAttempt() throws {
         var driver = driver()
         driver.accept(.sample(1, device: 1), .sample(2, device: 2))
         driver.end(1, Outcome(.retry, status: 503, retryAfter: .minutes(10), reason: "server-error", scope: .host))
@@ -197,7 +197,7 @@ struct CourierHostTests {
         #expect(!report.kind.isFinal)
     }
 
-    @Test func anEndpointThatRefusesEverythingIsLeftAloneForAWhile() {
+    @Test func alwaysRefusingEndpointIsPaused() {
         var driver = driver()
         driver.accept((1...200).map { .sample($0, device: 1) })
         driver.accept((201...230).map { .sample($0, device: 2) })
@@ -220,7 +220,7 @@ struct CourierHostTests {
         #expect(driver.postponed.contains { $0.reason == "endpoint-refuses" })
     }
 
-    @Test func anEndpointThatTakesAPushIsGoodAgain() {
+    @Test func acceptedPushClearsAnEndpointsRefusals() {
         var driver = driver()
         driver.accept((1...100).map { .sample($0, device: 1) })
         for number in 1...100 {
@@ -231,7 +231,7 @@ struct CourierHostTests {
 
     /// The first device's push always fails like one to a host in trouble.
     @Test(arguments: [2, 3, 40])
-    func aDeviceWhosePushesAlwaysFailDoesNotKeepOthersFromItsHost(devices: Int) {
+    func alwaysFailingDeviceDoesNotBlockItsHost(devices: Int) {
         var driver = QueuesDriver()
         driver.resolve = { _ in .found(host: "host") }
         let failed = Outcome(.retry, reason: "failed")

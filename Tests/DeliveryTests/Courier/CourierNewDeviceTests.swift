@@ -16,7 +16,7 @@ struct CourierNewDeviceTests {
         return driver
     }
 
-    @Test func madeUpTokensAreTriedOneAtATimeAndHoldUpNobody() {
+    @Test func madeUpTokensAreTriedOneAtATimeWithoutDelayingOthers() {
         var driver = driver()
         driver.accept((1...4_000).map { .sample($0, device: Int64($0)) })
         #expect(driver.numbersUnderWay == [1])
@@ -42,7 +42,7 @@ struct CourierNewDeviceTests {
         #expect(most == 1)
     }
 
-    @Test func tokensThatAreTakenMakeRoomForMore() {
+    @Test func acceptedNewTokensRaiseTheLimit() {
         var driver = driver(inFlight: 50)
         driver.accept((1...400).map { .sample($0, device: Int64($0)) })
         var rounds: [Int] = []
@@ -54,7 +54,7 @@ struct CourierNewDeviceTests {
         #expect(Array(rounds.prefix(7)) == [1, 2, 4, 8, 16, 32, 50])
     }
 
-    @Test func aTokenThatIsRefusedTakesRoomAway() {
+    @Test func refusedNewTokenLowersTheLimit() {
         var driver = driver(inFlight: 50)
         driver.accept((1...400).map { .sample($0, device: Int64($0)) })
         for _ in 1...20 { driver.end(driver.numbersUnderWay[0], delivered) }
@@ -69,7 +69,7 @@ struct CourierNewDeviceTests {
         #expect(driver.numbersUnderWay.count == 4)
     }
 
-    @Test func aPushServiceInTroubleSaysNothingOfTokens() {
+    @Test func unavailablePushServiceDoesNotLowerTheTokenLimit() {
         var driver = driver()
         driver.accept((1...40).map { .sample($0, device: Int64($0)) })
         for _ in 1...7 { driver.end(driver.numbersUnderWay[0], delivered) }
@@ -78,7 +78,7 @@ struct CourierNewDeviceTests {
         #expect(driver.numbersUnderWay.count == 8)
     }
 
-    @Test func afterAPauseOneIsTriedAloneAgain() {
+    @Test func oneDeliveryIsTriedAfterAPause() {
         var driver = driver()
         driver.accept((1...40).map { .sample($0, device: Int64($0)) })
         while let number = driver.numbersUnderWay.first { driver.end(number, delivered) }

@@ -10,7 +10,7 @@ struct CourierPauseTests {
     private let misconfigured = Outcome(.misconfigured, status: 403, reason: "invalid-token")
     private let ios = QueueName(platform: "ios", app: "default")
 
-    @Test func badCredentialsPauseTheQueueAndKeepWhatWaits() {
+    @Test func badCredentialsPauseTheQueueAndKeepItsDeliveries() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 2))
         driver.accept((1...5).map { .sample($0, device: Int64($0)) })
         driver.accept(.sample(9, platform: "android"))
@@ -71,7 +71,7 @@ struct CourierPauseTests {
         #expect(driver.resumed.isEmpty)
     }
 
-    @Test func whatBeganBeforeThePauseDoesNotEndIt() {
+    @Test func attemptBeforeThePauseDoesNotEndIt() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 2))
         driver.accept((1...5).map { .sample($0, device: Int64($0)) })
         driver.end(1, misconfigured)
@@ -80,7 +80,7 @@ struct CourierPauseTests {
         #expect(driver.resumed.isEmpty)
     }
 
-    @Test func deliveriesWaitForATransportThatIsNotThere() {
+    @Test func deliveriesWaitForAMissingTransport() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 2))
         driver.resolve = { _ in .noTransport }
         driver.accept((1...5).map { .sample($0, device: Int64($0)) })
@@ -96,7 +96,7 @@ struct CourierPauseTests {
         #expect(driver.reports.map(\.attempt) == [1])
     }
 
-    @Test func whatExpiresDuringAPauseEnds() {
+    @Test func deliveryThatExpiresDuringAPauseEnds() {
         var driver = QueuesDriver()
         driver.resolve = { _ in .noTransport }
         driver.accept((1...3).map { .sample($0, device: Int64($0), expiresAt: driver.now + .seconds(1)) })

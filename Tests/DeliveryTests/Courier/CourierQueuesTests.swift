@@ -20,7 +20,7 @@ struct CourierQueuesTests {
         #expect(driver.numbersUnderWay == [3, 4])
     }
 
-    @Test func whatFailedGoesAgainBeforeWhatCameLater() {
+    @Test func failedDeliveryIsRetriedBeforeLaterOnes() {
         var driver = QueuesDriver()
         driver.accept(.sample(1), .sample(2))
         driver.end(1, unavailable)
@@ -38,7 +38,7 @@ struct CourierQueuesTests {
         #expect(driver.reports.map(\.attempt) == [1, 2, 1, 1])
     }
 
-    @Test func whatFailsAgainAndAgainStandsAside() {
+    @Test func repeatedlyFailingDeliveryStopsBlocking() {
         var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 3))
         driver.accept(.sample(1), .sample(2))
         for wait: Duration in [.seconds(1), .seconds(2)] {
@@ -55,7 +55,7 @@ struct CourierQueuesTests {
         #expect(driver.reports.map(\.stopsBlocking) == [false, false, true, false])
     }
 
-    @Test func whatStandsAsideIsAnEndForItsDevicesPace() {
+    @Test func deliveryThatStopsBlockingFreesItsDevicesPace() {
         var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 2))
         driver.accept(.sample(1))
         for _ in 0..<3 {
@@ -85,7 +85,7 @@ struct CourierQueuesTests {
         #expect(driver.changes.removals.isEmpty)
     }
 
-    @Test func retryAfterDelaysTheDeviceAndNobodyElse() {
+    @Test func retryAfterDelaysOnlyItsDevice() {
         var driver = QueuesDriver()
         driver.accept(.sample(1), .sample(2), .sample(3, device: 2))
         driver.end(1, Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "too-many"))
@@ -118,7 +118,7 @@ struct CourierQueuesTests {
         #expect(order == [1, 4, 2, 3])
     }
 
-    @Test func goneEndsWhatElseWaitsForIt() {
+    @Test func goneEndsTheDevicesOtherDeliveries() {
         var driver = QueuesDriver()
         var removed: Set<DeviceID> = []
         driver.accept(.sample(1), .sample(2), .sample(3), .sample(4, device: 2))
@@ -131,7 +131,7 @@ struct CourierQueuesTests {
         #expect(driver.numbersUnderWay == [4])
     }
 
-    @Test func goneLeavesWhatWaitsForADeviceRegisteredAnew() {
+    @Test func goneKeepsDeliveriesOfADeviceThatRegistersAgain() {
         var driver = QueuesDriver()
         driver.accept(.sample(1), .sample(2))
         driver.end(1, Outcome(.gone, status: 410, reason: "unregistered"))
@@ -207,7 +207,7 @@ struct CourierQueuesTests {
         #expect(attempts == 10 + (24 * 3_600_000 - 1_023_000) / 900_000 + 1)
     }
 
-    @Test func anUnreadableDirectoryIsTriedAgain() {
+    @Test func unreadableDirectoryIsRetried() {
         var driver = QueuesDriver()
         driver.resolve = { _ in .unavailable }
         driver.accept(.sample(1))
@@ -217,7 +217,7 @@ struct CourierQueuesTests {
         #expect(driver.numbersUnderWay == [1])
     }
 
-    @Test func drainingBeginsNothingAndTakesOutcomes() {
+    @Test func drainingStartsNoAttemptsAndAcceptsOutcomes() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 2))
         driver.accept((1...5).map { .sample($0, device: Int64($0)) })
         driver.handle(.drain)

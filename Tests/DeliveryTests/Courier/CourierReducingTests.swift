@@ -23,7 +23,7 @@ struct CourierReducingTests {
         return delivery
     }
 
-    @Test func whatIsTooLargeGoesOutAsANudgeAtOnce() {
+    @Test func tooLargePayloadIsSentAsNudgeImmediately() {
         var driver = QueuesDriver()
         let stored = driver.accept(alert(1), .sample(2))
         driver.end(1, tooLarge)
@@ -38,7 +38,7 @@ struct CourierReducingTests {
     }
 
     @Test(arguments: [Mode.alert, .sealed])
-    func whatATransportDoesNotDoIsLessenedStepByStep(mode: Mode) {
+    func unsupportedModeIsDowngradedStepByStep(mode: Mode) {
         var driver = QueuesDriver()
         var delivery = alert(1)
         delivery.notification.mode = mode
@@ -84,7 +84,7 @@ struct CourierReducingTests {
         #expect((second.body == "long") == (sent == .alert))
     }
 
-    @Test func withoutNeutralTextsAWakeUpIsLeft() {
+    @Test func missingNeutralTextsDowngradeToWake() {
         var driver = QueuesDriver()
         driver.accept(alert(1, neutral: NeutralTexts()))
         driver.end(1, tooLarge)
@@ -92,7 +92,7 @@ struct CourierReducingTests {
     }
 
     /// As loud as the nudge that a stricter device gets for the same event.
-    @Test func whatHasNoTextAfterAllIsANudge() {
+    @Test func alertWithoutTextIsSentAsNudge() {
         var driver = QueuesDriver()
         driver.accept(alert(1))
         driver.end(1, Outcome(.rejected, reason: "payload-empty"))
@@ -103,7 +103,7 @@ struct CourierReducingTests {
         #expect(driver.reports.map(\.kind) == [.reduced, .reduced, .rejected])
     }
 
-    @Test func whatIsSilentNeverShows() {
+    @Test func silentPushIsNeverShown() {
         var driver = QueuesDriver()
         driver.accept(alert(1, neutral: NeutralTexts()))
         driver.end(1, Outcome(.rejected, reason: "payload-empty"))

@@ -47,7 +47,7 @@ import Testing
         )
     }
 
-    @Test func whatWaitsForOnePushServiceIsNoneOfAnothers() throws {
+    @Test func capacityIsCountedPerPushService() throws {
         let courier = try courier()
         try courier.accept((0..<16).map { .sample($0, device: Int64($0)) })
         #expect(!takes(courier, 100))
@@ -55,7 +55,7 @@ import Testing
         #expect(!courier.isFull)
     }
 
-    @Test func whatWaitsCountsAfterARestartToo() throws {
+    @Test func queuedDeliveriesCountAfterARestart() throws {
         try courier().accept((0..<16).map { .sample($0, device: Int64($0)) })
         let courier = try courier()
         #expect(!takes(courier, 100))
@@ -63,7 +63,7 @@ import Testing
         #expect(courier.capacity.capacityForCallers(of: Self.ios) == 0)
     }
 
-    @Test func whatFindsItsEndMakesRoom() async throws {
+    @Test func completedDeliveryFreesCapacity() async throws {
         let transport = FakeTransport()
         let courier = try courier(transport)
         courier.start()
@@ -79,7 +79,7 @@ import Testing
         #expect(takes(courier, 100))
     }
 
-    @Test func hostsAreLookedUpOnceMuchWaits() throws {
+    @Test func hostsAreLookedUpOnceTheQueueIsLong() throws {
         let lookups = Mutex(0)
         let courier = try courier { token in
             lookups.withLock { $0 += 1 }

@@ -18,7 +18,7 @@ struct CourierScopeTests {
         return driver
     }
 
-    @Test func aDeviceIsLeftInPeaceHoweverOftenItIsTried() {
+    @Test func deviceIsPausedHoweverManyDeliveriesArrive() {
         var driver = driver()
         driver.accept(.sample(1), .sample(2), .sample(3, device: 2))
         let tooMany = Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "TooManyRequests", scope: .device)
@@ -35,7 +35,7 @@ struct CourierScopeTests {
         #expect(!driver.reports.contains { $0.stopsBlocking })
     }
 
-    @Test func aDevicesTroubleIsNotItsHosts() {
+    @Test func failingDeviceDoesNotPauseItsHost() {
         var driver = driver()
         driver.accept(.sample(1))
         driver.end(1, Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "slow-down", scope: .device))
@@ -48,7 +48,7 @@ struct CourierScopeTests {
         Outcome(.retry, status: 429, reason: "too-many", scope: .usual),
         Outcome(.retry, status: 429, reason: "too-many", scope: .host),
     ])
-    func aHostThatDoesNotSayHowLongIsLeftInPeaceLongerEachTime(_ outcome: Outcome) {
+    func pausesOfAHostWithoutRetryAfterGrow(_ outcome: Outcome) {
         var driver = driver()
         driver.accept(.sample(1), .sample(100, device: 100))
         for seconds in [5, 10, 20, 40, 80, 160, 320, 640, 900, 900] {
@@ -70,7 +70,7 @@ struct CourierScopeTests {
         #expect(driver.numbersUnderWay.count == 2)
     }
 
-    @Test func aServiceThatIsNotChosenByUsersIsNotPausedByOneAnswer() {
+    @Test func operatorsServiceIsNotPausedByOneResponse() {
         var driver = QueuesDriver()
         driver.accept(.sample(1), .sample(2, device: 2))
         driver.end(1, Outcome(.retry, status: 503, reason: "down", scope: .host))
@@ -90,7 +90,7 @@ struct CourierScopeTests {
         #expect(driver.queues.status(now: driver.now).map(\.pausedHosts) == [0])
     }
 
-    @Test func aHostIsTriedWithOneAttemptAndThenWithAll() {
+    @Test func pausedHostIsProbedWithOneAttemptFirst() {
         var driver = driver()
         driver.accept((1...4).map { .sample($0, device: Int64($0)) })
         for number in 1...4 { driver.end(number, Outcome(.retry, status: 503, reason: "down", scope: .host)) }
@@ -101,7 +101,7 @@ struct CourierScopeTests {
         #expect(driver.numbersUnderWay.count == 4)
     }
 
-    @Test func aHostThatDoesNotAnswerHoldsOnePlace() {
+    @Test func unresponsiveHostHoldsOneSlot() {
         var driver = driver()
         driver.accept((1...20).map { .sample($0, device: Int64($0)) })
         for number in 1...4 { driver.end(number, Outcome(.retry, reason: "timeout")) }
@@ -110,7 +110,7 @@ struct CourierScopeTests {
         #expect(driver.numbersUnderWay.count == 4)
     }
 
-    @Test func whatIsNotAttemptedBecauseOfAPauseDoesNotCount() {
+    @Test func deliveryNotAttemptedDuringAPauseIsNotCounted() {
         var driver = driver()
         driver.accept(.sample(1))
         driver.end(1, Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "too-many", scope: .host))
@@ -185,7 +185,7 @@ struct CourierScopeTests {
         #expect(driver.numbersUnderWay.count == 1)
     }
 
-    @Test func whoMendedSomethingByHandNeedNotWait() {
+    @Test func operatorCanLiftAPause() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 5))
         driver.accept((1...9).map { .sample($0, device: Int64($0)) })
         for number in 1...5 {

@@ -13,7 +13,7 @@ struct CourierSetBackTests {
     private let name = QueueName(platform: "ios", app: "default")
 
     @Test(arguments: steps)
-    func aRetryWaitsNoLongerThanItWasTo(step: Duration) {
+    func clockChangeDoesNotExtendARetry(step: Duration) {
         var driver = QueuesDriver()
         driver.accept(.sample(1), .sample(2, device: 2))
         driver.end(1, down)
@@ -24,7 +24,7 @@ struct CourierSetBackTests {
         #expect(driver.numbersUnderWay == [2, 1])
     }
 
-    @Test func whatWaitsBehindItWaitsNoLongerEither() {
+    @Test func deliveriesBehindItStopWaitingToo() {
         var driver = QueuesDriver()
         driver.accept(.sample(1), .sample(2))
         driver.end(1, down)
@@ -38,7 +38,7 @@ struct CourierSetBackTests {
         #expect(driver.queues.queues[0].devices.count == 0)
     }
 
-    @Test func whatStandsAsideWaitsNoLongerEither() {
+    @Test func nonBlockingDeliveryStopsWaitingToo() {
         var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 1))
         driver.accept(.sample(1), .sample(2))
         driver.end(1, down)
@@ -49,7 +49,7 @@ struct CourierSetBackTests {
         #expect(driver.numbersUnderWay == [1])
     }
 
-    @Test func aDeviceThatAskedForPeaceIsLeftInPeaceAsLong() {
+    @Test func clockChangeKeepsADevicesPause() {
         var driver = QueuesDriver()
         driver.accept(.sample(1))
         driver.end(1, Outcome(.retry, status: 429, retryAfter: .hours(2), reason: "too-many", scope: .device))
@@ -60,7 +60,7 @@ struct CourierSetBackTests {
         #expect(driver.numbersUnderWay == [1])
     }
 
-    @Test func whatEndsInTheMomentInWhichItIsNoticedIsPutOffByTheNewClock() {
+    @Test func failureDuringAClockChangeUsesTheNewClock() {
         var driver = QueuesDriver()
         driver.accept(.sample(1))
         driver.now -= .hours(1)
@@ -68,7 +68,7 @@ struct CourierSetBackTests {
         #expect(driver.wakeAt == driver.now + .seconds(1))
     }
 
-    @Test func theDiskLearnsOfIt() {
+    @Test func clockChangeIsWrittenToDisk() {
         var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 2))
         driver.accept(.sample(1), .sample(2), .sample(3, device: 2))
         driver.end(1, down)
@@ -85,7 +85,7 @@ struct CourierSetBackTests {
         #expect(changes.first { $0.key.sequence == 3 }?.due == driver.now + .seconds(1))
     }
 
-    @Test func aSmallStepBackMovesNothing() {
+    @Test func smallClockStepIsIgnored() {
         var driver = QueuesDriver()
         driver.accept(.sample(1))
         driver.end(1, down)
@@ -99,7 +99,7 @@ struct CourierSetBackTests {
     }
 
     @Test(arguments: steps)
-    func aPauseForBadCredentialsEndsAsBefore(step: Duration) {
+    func clockChangeKeepsTheCredentialPause(step: Duration) {
         var driver = QueuesDriver()
         driver.accept(.sample(1))
         driver.end(1, Outcome(.misconfigured, status: 403, reason: "invalid-token"))
@@ -113,7 +113,7 @@ struct CourierSetBackTests {
     }
 
     @Test(arguments: steps)
-    func aPauseThatAServiceAskedForEndsAsBefore(step: Duration) {
+    func clockChangeKeepsAServicesPause(step: Duration) {
         var driver = QueuesDriver()
         driver.accept(.sample(1))
         driver.end(1, Outcome(.retry, status: 429, retryAfter: .minutes(10), reason: "quota", scope: .transport))
@@ -126,7 +126,7 @@ struct CourierSetBackTests {
     }
 
     @Test(arguments: steps)
-    func aBreakThatAHostAskedForEndsAsBefore(step: Duration) {
+    func clockChangeKeepsAHostsPause(step: Duration) {
         var driver = QueuesDriver()
         driver.resolve = { _ in .found(host: "angry") }
         driver.accept(.sample(1))
@@ -141,7 +141,7 @@ struct CourierSetBackTests {
     }
 
     /// After a restart with a clock that is behind.
-    @Test func whatTheDiskPutOffByALaterClockWaitsNoLongerThanItWasTo() throws {
+    @Test func delayFromALaterClockIsLimitedToItsLength() throws {
         let now: Timestamp = 1_700_000_000_000
         let row = { (number: Int, acceptedAt: Timestamp, due: Timestamp) in
             StoredDelivery(

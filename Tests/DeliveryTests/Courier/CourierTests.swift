@@ -49,7 +49,7 @@ struct CourierTests {
         #expect(outbox.count == 0)
     }
 
-    @Test func whatIsDueAtOnceGoesTogetherWhereTheTransportTakesIt() async throws {
+    @Test func dueDeliveriesAreSentTogetherIfTheTransportBatches() async throws {
         let transport = FakeTransport { [delivered] _ in delivered }
         let courier = try courier(Outbox(DatabaseQueue()), transport)
         try courier.accept((0..<40).map { .sample($0, device: Int64($0 % 20)) })
@@ -131,7 +131,7 @@ struct CourierTests {
         #expect(outbox.count == 1)
     }
 
-    @Test func everythingGoesOnAfterAKill() async throws {
+    @Test func deliveriesContinueAfterAKill() async throws {
         let folder = try TemporaryFolder()
         let first = FakeTransport { $0.number < 100 ? Outcome(.retry, status: 503, reason: "down") : nil }
         let outbox = try Outbox(path: folder.path("outbox"))
@@ -194,7 +194,7 @@ struct CourierTests {
         #expect(rows.map(\.pushes) == [1, 1, 0])
     }
 
-    @Test func whatCannotBeStoredIsNotAccepted() async throws {
+    @Test func deliveryThatCannotBeStoredIsNotAccepted() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let store = FailingStore(outbox)
         let transport = FakeTransport { [delivered] _ in delivered }
@@ -228,7 +228,7 @@ struct CourierTests {
         #expect(transport.attempts.count == 1)
     }
 
-    @Test func nothingIsAttemptedWhileOutcomesCannotBeStored() async throws {
+    @Test func deliveriesWaitWhileOutcomesCannotBeStored() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let store = FailingStore(outbox, FailingStore.Failures(changes: 1))
         let transport = FakeTransport { [delivered] _ in delivered }
@@ -311,7 +311,7 @@ struct CourierTests {
 
     /// The response of a proxy while the push service behind it restarts.
     @Test(arguments: [false, true])
-    func notFoundCostsADeviceThatWorkedOnlyAfterAnHour(worksInBetween: Bool) async throws {
+    func notFoundRemovesAProvenDeviceOnlyAfterAnHour(worksInBetween: Bool) async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport()
         let courier = try courier(outbox, transport)
@@ -349,7 +349,7 @@ struct CourierTests {
         #expect(directory.removed == [DeviceID(rawValue: 1)])
     }
 
-    @Test func goneIsToldAgainWhenTheDirectoryCannotBeWritten() async throws {
+    @Test func goneIsReportedAgainIfTheDirectoryCannotBeWritten() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport()
         let courier = try courier(outbox, transport)
@@ -370,7 +370,7 @@ struct CourierTests {
         #expect(outbox.count == 0)
     }
 
-    @Test func aDeviceThatChangedItsPlatformGetsWhatWaitedThere() async throws {
+    @Test func deviceThatChangesItsPlatformKeepsItsQueue() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport { [delivered] _ in delivered }
         let courier = try courier(outbox, transport)
@@ -386,7 +386,7 @@ struct CourierTests {
         #expect(outbox.count == 0)
     }
 
-    @Test func whoIsElsewhereOrGoneWaitsForNoTransport() async throws {
+    @Test func deliveryOwnedElsewhereOrGoneWaitsForNoTransport() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport { [delivered] _ in delivered }
         let courier = try courier(outbox, transport, serves: { $0.platform == "ios" })
@@ -432,7 +432,7 @@ struct CourierTests {
         #expect(outbox.count == 4)
     }
 
-    @Test func statusTellsWhatEachQueueDoes() async throws {
+    @Test func statusDescribesEveryQueue() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport()
         let courier = try courier(outbox, transport, limits: CourierLimits(inFlight: 3))
@@ -474,7 +474,7 @@ struct CourierTests {
         #expect(outbox.count == 1)
     }
 
-    @Test func sourcesLearnThatTheOutboxIsFull() async throws {
+    @Test func sourcesAreNotifiedOfAFullOutbox() async throws {
         let outbox = try Outbox(DatabaseQueue(), limit: 3)
         let courier = try courier(outbox, FakeTransport { [delivered] _ in delivered })
         try courier.accept([.sample(1), .sample(2), .sample(3)])

@@ -31,7 +31,7 @@ import TimeTestSupport
         #expect(together[0].pausedUntil == 90 && together[0].pauseReason == "late" && together[1].pausedUntil == nil)
     }
 
-    @Test func aSingleOneIsAsItWas() {
+    @Test func singleQueueIsUnchanged() {
         let own = [status("a", waiting: 3, until: 50, reason: "early")]
         #expect(QueueStatus.together(own, []) == own && QueueStatus.together([], own) == own)
         #expect(QueueStatus.together(own, [status("a", waiting: 0)])[0].pauseReason == "early")

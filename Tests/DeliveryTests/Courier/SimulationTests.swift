@@ -31,7 +31,7 @@ struct SimulationTests {
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func whatOperatorsDropAndHastenEndsOnceAsWell(seed: UInt64) throws {
+    func droppedAndExpeditedDeliveriesEndOnce(seed: UInt64) throws {
         var simulation = try Simulation(DatabaseQueue(), limits: Self.tight, seed: seed)
         simulation.hosts = seed % 2 == 0 ? 5 : 0
         var random = SeededGenerator(seed: seed + 100)
@@ -92,7 +92,7 @@ struct SimulationTests {
     }
 
     @Test(arguments: [11, 12, 13, 14] as [UInt64])
-    func aCrashRepeatsOnlyWhatWasUnderWay(seed: UInt64) throws {
+    func crashRepeatsOnlyDeliveriesInFlight(seed: UInt64) throws {
         var simulation = try Simulation(DatabaseQueue(), limits: Self.tight, seed: seed)
         var random = SeededGenerator(seed: seed + 100)
         var number = 0
@@ -133,7 +133,7 @@ struct SimulationTests {
         #expect(simulation.ends.count == 2000)
     }
 
-    @Test func anOutageOfEverythingEndsInDeliveryOfEverything() throws {
+    @Test func everythingIsDeliveredAfterAFullOutage() throws {
         var simulation = try Simulation(DatabaseQueue(), limits: Self.tight, seed: 31)
         try simulation.accept((0..<1000).map { .sample($0, device: Int64($0)) })
         let mended = simulation.now + .hours(1)

@@ -10,7 +10,7 @@ struct ThrottleTests {
         longestAsked: .minutes(15)
     )
 
-    @Test func aServiceIsObeyedAndNotLongerThanTheLongest() {
+    @Test func requestedPauseIsHonouredUpToTheLongest() {
         var short = fresh
         #expect(short.pause(asked: .minutes(1), now: 1_000) == 61_000)
         #expect(short.allowance(of: 500, now: 60_999) == 0)
@@ -19,7 +19,7 @@ struct ThrottleTests {
         #expect(day.pause(asked: .days(1), now: 0) == 900_000)
     }
 
-    @Test func whatBeganBeforeThePauseOnlyMakesItLonger() {
+    @Test func attemptBeforeThePauseCanOnlyExtendIt() {
         var pause = fresh
         #expect(pause.pause(asked: .zero, now: 0) == 5_000)
         #expect(pause.pause(asked: .zero, now: 1) == nil)
@@ -30,7 +30,7 @@ struct ThrottleTests {
         #expect(pause.pausedUntil == 60_003)
     }
 
-    @Test func eachSuccessMakesRoomForOneMore() {
+    @Test func everySuccessAllowsOneMore() {
         var pause = fresh
         _ = pause.pause(asked: .zero, now: 0)
         #expect(pause.succeed(limit: 7) == false)
@@ -43,7 +43,7 @@ struct ThrottleTests {
         #expect(pause.allowance(of: 7, now: 5_000) == 7)
     }
 
-    @Test func pausesGrowUntilAllMayGoOutAgain() {
+    @Test func pausesGrowUntilTheLimitIsLifted() {
         var pause = fresh
         var now: Timestamp = 0
         for seconds in [5, 10, 20, 40] {
@@ -62,7 +62,7 @@ struct ThrottleTests {
         #expect(pause.allowance(of: 500, now: 0) == 4)
     }
 
-    @Test func fewerPlacesThanAFewAreEnough() {
+    @Test func throttleWorksWithFewSlots() {
         var pause = fresh
         _ = pause.pause(asked: .zero, now: 0)
         #expect(pause.allowance(of: 2, now: 5_000) == 2)
@@ -72,7 +72,7 @@ struct ThrottleTests {
 }
 
 struct PauseTests {
-    @Test func eachIsTwiceAsLongUpToTheLongest() {
+    @Test func pausesDoubleUpToTheLongest() {
         var pause = Pause.Length(first: .seconds(5), longest: .minutes(15))
         let lengths = (0..<10).map { _ in pause.next() }
         #expect(lengths == [5, 10, 20, 40, 80, 160, 320, 640, 900, 900].map { .seconds($0) })
@@ -80,7 +80,7 @@ struct PauseTests {
         #expect(pause.next() == .seconds(5))
     }
 
-    @Test func theFirstIsNeverLongerThanTheLongest() {
+    @Test func firstPauseIsAtMostTheLongest() {
         var pause = Pause.Length(first: .seconds(5), longest: .milliseconds(100))
         #expect(pause.next() == .milliseconds(100))
         #expect(pause.next() == .milliseconds(100))

@@ -5,7 +5,7 @@ import Testing
 @testable import Delivery
 
 struct DailyFigureTests {
-    @Test func countsAddUpAndDevicesAreCountedAnew() throws {
+    @Test func countsAddUpAndDevicesAreRecounted() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let delivered = DailyFigure(day: 20_000, .delivered, platform: "ios", app: "default", mode: "wake")
@@ -23,7 +23,7 @@ struct DailyFigureTests {
         #expect(try OutboxReader(path: folder.path("copy")).figures(since: 0).count == 2)
     }
 
-    @Test func oldDaysGo() throws {
+    @Test func oldDaysAreDeleted() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         for day in [19_599, 19_600, 19_601] {

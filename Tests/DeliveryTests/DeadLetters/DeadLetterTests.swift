@@ -40,7 +40,7 @@ struct DeadLetterTests {
         return try OutboxReader(path: path).entries(selection, limit: 1_000)
     }
 
-    @Test func onlyFailuresForGoodAreKept() {
+    @Test func onlyFinalFailuresAreDeadLettered() {
         var driver = QueuesDriver()
         let ends: [(Outcome, isKept: Bool)] = [
             (rejected, true), (Outcome(.rejected, reason: "plugin-crashed"), true),
@@ -59,7 +59,7 @@ struct DeadLetterTests {
         #expect(driver.changes.forgotten == [DeviceID(rawValue: 2)])
     }
 
-    @Test func whatWasTriedForItsWholeLifetimeIsKeptWithItsLastFailure() {
+    @Test func deliveryRetriedForItsLifetimeIsKeptWithItsLastFailure() {
         for (outcome, kind) in [(unavailable, FailedAttempt.Kind.retry), (misconfigured, .misconfigured)] {
             var driver = QueuesDriver(policy: RetryPolicy(lifetime: .minutes(1)))
             driver.accept(.sample(1))
@@ -71,7 +71,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test func whatIsOverByItselfIsNotKept() {
+    @Test func expiredDeliveryIsNotKept() {
         var driver = QueuesDriver()
         driver.accept(.sample(1, expiresAt: driver.now + .minutes(1)))
         driver.end(1, unavailable)
@@ -80,7 +80,7 @@ struct DeadLetterTests {
         #expect(driver.changes.newDeadLetters.isEmpty)
     }
 
-    @Test func itMovesInOneWriteAndSurvivesACrashOnEitherSide() throws {
+    @Test func deadLetterIsWrittenAtomically() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try insert([.sample(1), .sample(2, device: 2)], into: outbox)
@@ -99,7 +99,7 @@ struct DeadLetterTests {
         #expect(entry.size == ByteCount(stored[0].delivery.notification.blob.count))
     }
 
-    @Test func aRetryMovesItBackUnderItsIdOrNotAtAll() throws {
+    @Test func requeueKeepsTheIDAndIsAtomic() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try insert([.sample(1)], into: outbox)
@@ -122,7 +122,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test func thereAreSoManyAtMostTheNewestOnes() throws {
+    @Test func deadLettersAreLimitedToTheNewest() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"), deadLetters: DeadLetterLimits(days: 1, rows: 3))
         let stored = try insert((0..<5).map { .sample($0, device: Int64($0)) }, into: outbox)
@@ -132,13 +132,13 @@ struct DeadLetterTests {
     }
 
     @Test(arguments: [DeadLetterLimits(days: 0), DeadLetterLimits(rows: 0)])
-    func withZeroOfEitherNoneAreKept(limits: DeadLetterLimits) throws {
+    func zeroLimitsDisableDeadLetters(limits: DeadLetterLimits) throws {
         let outbox = try Outbox(DatabaseQueue(), deadLetters: limits)
         try addDeadLetters(try insert([.sample(1)], into: outbox), in: outbox)
         #expect(outbox.deadLetterCount == 0 && outbox.count == 0)
     }
 
-    @Test func theyGoWithTheirDaysAndTheirDevices() throws {
+    @Test func deadLettersExpireAndEndWithTheirDevice() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try insert((0..<4).map { .sample($0, device: Int64($0)) }, into: outbox)
@@ -157,7 +157,7 @@ struct DeadLetterTests {
         #expect(without.deadLetterCount == 0)
     }
 
-    @Test func aSelectionNarrowsThemDownPageByPage() throws {
+    @Test func deadLettersAreFilteredAndPaged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("outbox")
         let outbox = try Outbox(path: path)

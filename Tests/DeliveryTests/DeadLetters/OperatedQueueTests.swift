@@ -33,7 +33,7 @@ struct OperatedQueueTests {
         return drop
     }
 
-    @Test func whatIsUnderWayStaysAndWhatWaitsGoes() {
+    @Test func deliveriesInFlightStayAndQueuedOnesAreDropped() {
         var driver = QueuesDriver()
         let stored = driver.accept(.sample(1), .sample(2), .sample(3), .sample(4, device: 2))
         let result = drop(Array(stored[0...1]), &driver)
@@ -44,7 +44,7 @@ struct OperatedQueueTests {
         #expect(drop([stored[0]], &driver).absent.map(\.id) == [stored[0].delivery.id])
     }
 
-    @Test func whatWaitedBehindADroppedOneGetsItsTurn() {
+    @Test func deliveryBehindADroppedOneGetsItsTurn() {
         var driver = QueuesDriver()
         let stored = driver.accept(.sample(1), .sample(2))
         driver.end(1, unavailable)
@@ -59,7 +59,7 @@ struct OperatedQueueTests {
         #expect(driver.queues.status(now: driver.now).map(\.waitingForRetry) == [0])
     }
 
-    @Test func whatStandsAsideCanBeDroppedAndHastened() {
+    @Test func nonBlockingDeliveryCanBeDroppedAndExpedited() {
         var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 1))
         let stored = driver.accept(.sample(1), .sample(2, device: 2))
         driver.end(1, unavailable)
@@ -76,7 +76,7 @@ struct OperatedQueueTests {
         #expect(driver.numbersUnderWay == [2])
     }
 
-    @Test func aHastenedOneGoesAtOnceAndAnUnpausedQueueToo() {
+    @Test func expeditedDeliveryAndUnpausedQueueAreSentImmediately() {
         var driver = QueuesDriver()
         let stored = driver.accept(.sample(1))
         driver.end(1, Outcome(.misconfigured, status: 403, reason: "InvalidProviderToken"))
@@ -93,7 +93,7 @@ struct OperatedQueueTests {
     }
 
     /// Memory holds up to four, so that most are only on disk.
-    @Test func whatIsOnlyOnDiskIsDroppedAndHastenedAsWell() async throws {
+    @Test func deliveriesOnlyOnDiskAreDroppedAndExpedited() async throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let time = ManualTime()

@@ -43,11 +43,11 @@ struct NotificationBlobTests {
         try bytes.withUnsafeBytes { bytes throws(BlobError) in try Notification(blob: bytes) }
     }
 
-    @Test func everyFieldComesBack() throws {
+    @Test func everyFieldRoundTrips() throws {
         #expect(try decode(full.blob) == full)
     }
 
-    @Test(arguments: [nil, Int64(-1)]) func theEventComesBack(address: Int64?) throws {
+    @Test(arguments: [nil, Int64(-1)]) func eventRoundTrips(address: Int64?) throws {
         for notification in [full, .wake(.mention, urgency: .normal)] {
             var notification = notification
             notification.origin = EventOrigin(
@@ -120,7 +120,7 @@ struct NotificationBlobTests {
         #expect(refused > blob.count / 2)
     }
 
-    @Test func randomBytesBehindAValidVersionAreReadOrRefused() {
+    @Test func randomBytesAfterAValidVersionAreReadOrRefused() {
         var random = SeededGenerator(seed: 4)
         var refused = 0
         for _ in 0..<5000 {
@@ -139,7 +139,7 @@ struct NotificationBlobTests {
         #expect(throws: BlobError.truncated(offset: 0)) { try decode([]) }
     }
 
-    @Test func lengthsThatPromiseTooMuchAllocateNothing() {
+    @Test func excessiveLengthsAllocateNoMemory() {
         let header: [UInt8] = [Notification.blobVersion, 0, 1, 1, 0]
         let endless = [UInt8](repeating: 0xFF, count: 9) + [0x01]
         #expect(throws: BlobError.truncated(offset: 5)) { try decode(header + endless) }

@@ -4,7 +4,7 @@ import Testing
 
 /// Whether commands detect that a queue is almost full.
 struct OutboxReaderRoomTests {
-    @Test func aQueueIsCrowdedFromAsMuchOnAsOneHostMayHave() throws {
+    @Test func queueIsCrowdedFromOneHostsShareOn() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("outbox")
         let outbox = try Outbox(path: path)

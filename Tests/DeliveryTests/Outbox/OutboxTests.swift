@@ -28,7 +28,7 @@ struct OutboxTests {
 
     private func place(_ due: Timestamp) -> RetryPlace { RetryPlace(due: due, key: OutboxKey(rawValue: 0)) }
 
-    @Test func deliveriesComeBackWholeAndInOrder() throws {
+    @Test func deliveriesRoundTripInOrder() throws {
         let outbox = try Outbox(DatabaseQueue())
         let deliveries = (0..<5).map { Delivery.sample($0, device: Int64($0 % 2)) }
         let stored = try inserted(deliveries, into: outbox)
@@ -67,7 +67,7 @@ struct OutboxTests {
         #expect(try #require(first.map(\.key.sequence).max()) < (try #require(second.map(\.key.sequence).min())))
     }
 
-    @Test func onlyWhatEndedIsRemovedWhereOthersLieBetween() throws {
+    @Test func onlyEndedDeliveriesAreRemovedBetweenOthers() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try inserted(
@@ -123,7 +123,7 @@ struct OutboxTests {
         #expect(try all(outbox).map(\.key) == [stored[2].key])
     }
 
-    @Test func keysGoOnBehindWhatWaitsAfterReopening() throws {
+    @Test func keysContinueAfterReopening() throws {
         let folder = try TemporaryFolder()
         let first = try inserted([.sample(1), .sample(2)], into: Outbox(path: folder.path("outbox")))
         let outbox = try Outbox(path: folder.path("outbox"))
@@ -133,7 +133,7 @@ struct OutboxTests {
         #expect(try all(outbox).map(\.delivery) == [.sample(1), .sample(2), .sample(3)])
     }
 
-    @Test func whatWasInsertedSurvivesACrash() throws {
+    @Test func insertedDeliveriesSurviveACrash() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try inserted((0..<1000).map { Delivery.sample($0) }, into: outbox)
@@ -160,7 +160,7 @@ struct OutboxTests {
         #expect(after == 2)
     }
 
-    @Test func itLivesInADatabaseWithOthers() throws {
+    @Test func outboxSharesADatabase() throws {
         let database = try DatabaseQueue()
         var others = DatabaseMigrator()
         others.registerMigration("other-1") { try $0.execute(sql: "CREATE TABLE other (a)") }
@@ -180,7 +180,7 @@ struct OutboxTests {
         )
     }
 
-    @Test func onlyItsUserReadsItsFile() throws {
+    @Test func fileIsReadableByItsOwnerOnly() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         _ = try inserted([.sample(1)], into: outbox)
@@ -191,7 +191,7 @@ struct OutboxTests {
         withExtendedLifetime(outbox) {}
     }
 
-    @Test func aFullDiskThrowsAndStoresNothing() throws {
+    @Test func fullDiskThrowsAndStoresNoRows() throws {
         let database = try DatabaseQueue()
         let outbox = try Outbox(database)
         let stored = try inserted([.sample(0)], into: outbox)
@@ -309,7 +309,7 @@ struct OutboxTests {
         #expect(try remembered(Outbox(database)) == [[2, 0], [3, 0], [4, 0]])
     }
 
-    @Test func eventsThatWakeNobodyAreRememberedWithoutADelivery() throws {
+    @Test func eventsWithoutDeliveriesAreRemembered() throws {
         let database = try DatabaseQueue()
         let outbox = try Outbox(database)
         try outbox.insert([], causes: [[7, 7]]) { _ in Issue.record("there is nothing to hand over") }
@@ -319,7 +319,7 @@ struct OutboxTests {
         #expect(causes == [[7, 7]])
     }
 
-    @Test func everyInsertionIsFlushedWhateverHappenedToTheConnection() throws {
+    @Test func everyInsertionIsFlushedOnEveryConnection() throws {
         let database = try DatabaseQueue()
         let outbox = try Outbox(database)
         func level() throws -> Int? {

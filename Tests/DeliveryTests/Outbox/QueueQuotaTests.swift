@@ -20,13 +20,13 @@ import Testing
         return decision == .taken
     }
 
-    @Test func aQueueTakesItsShareAndNoMore() {
+    @Test func queueTakesAtMostItsShare() {
         let taken = (0..<100).map { bring($0) }
         #expect(taken == Array(repeating: true, count: 16) + Array(repeating: false, count: 84))
         #expect(share.count == 16 && share.isBehind)
     }
 
-    @Test func whatLeavesMakesRoom() {
+    @Test func removedDeliveryFreesCapacity() {
         for device in 0..<20 { _ = bring(device) }
         share.remove(for: Self.device(3))
         #expect(share.isBehind)
@@ -36,7 +36,7 @@ import Testing
         #expect(share.count == 8 && !share.isBehind)
     }
 
-    @Test func oneHostLeavesRoomForOthers() {
+    @Test func oneHostLeavesCapacityForOthers() {
         for device in 0..<100 { _ = bring(device, at: "hole") }
         #expect(share.count == 4 && share.isBehind)
         let well = (100..<104).map { bring($0, at: "well") }
@@ -49,7 +49,7 @@ import Testing
         #expect(bring(5, at: "hole"))
     }
 
-    @Test func aDeviceHasOneAtATimeOnceMuchWaits() {
+    @Test func deviceHasOneDeliveryOnceTheQueueIsLong() {
         // A server can have many names.
         let taken = (0..<40).map { bring($0 % 2, at: "name-\($0)") }
         #expect(taken.count { $0 } == 4)
@@ -61,14 +61,14 @@ import Testing
         #expect(!share.isBehind)
     }
 
-    @Test func aHostIsFullAlsoForThoseWhoHaveOneWaiting() {
+    @Test func fullHostRefusesEvenKnownDevices() {
         for device in 0..<4 { _ = bring(device, at: "hole") }
         #expect(!share.isBehind)
         #expect(!bring(0, at: "hole"))
         #expect(share.isBehind)
     }
 
-    @Test func whatIsTakenTogetherCountsTogether() {
+    @Test func deliveriesTakenTogetherCountTogether() {
         let decisions = (0..<20).map { device -> QueueQuota.Decision in
             let first = share.take(Self.device(device))
             return first == .dependsOnHost ? share.take(Self.device(device), at: "hole") : first
@@ -80,7 +80,7 @@ import Testing
         #expect(share.take(Self.device(7)) == .taken)
     }
 
-    @Test func whatWaitsForADeviceIsAtTheHostWhereItIs() {
+    @Test func queuedDeliveryCountsAtItsDevicesHost() {
         for device in 0..<4 { _ = bring(device, at: "former") }
         #expect(!bring(4, at: "former"))
         share.locate(Self.device(0), at: "latter")
@@ -93,7 +93,7 @@ import Testing
         #expect(!latter.contains(false))
     }
 
-    @Test func whoCanComeAgainGetsHalf() {
+    @Test func callersThatCanRetryGetHalf() {
         #expect(share.capacityForCallers == 8)
         share.add(6, for: Self.device(1))
         #expect(share.capacityForCallers == 2)
@@ -101,13 +101,13 @@ import Testing
         #expect(share.capacityForCallers == 0)
     }
 
-    @Test func whatIsNotThereCannotLeave() {
+    @Test func unknownDeliveryIsNotRemoved() {
         share.remove(for: Self.device(1))
         #expect(share.count == 0)
     }
 
     @Test(arguments: [1, 2, 5])
-    func theSmallestOutboxHasRoomForOne(limit: Int) {
+    func smallestOutboxHoldsOneDelivery(limit: Int) {
         var share = QueueQuota(of: limit)
         #expect(share.capacityForCallers == 1)
         #expect(share.take(Self.device(1)) == .taken)

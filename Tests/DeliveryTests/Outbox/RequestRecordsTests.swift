@@ -41,7 +41,7 @@ struct RequestRecordsTests {
         #expect(try RequestStore(outbox).find(Array(repeating: 7, count: 16)) == nil)
     }
 
-    @Test func twoOfOneBatchAreOneToo() throws {
+    @Test func duplicateRequestsInABatchAreOne() throws {
         let outbox = try Outbox(DatabaseQueue())
         let both = [Self.record(1, key: 9), Self.record(2, key: 9)]
         #expect(try RequestStore(outbox).remember(both) == [both[0], both[0]])
@@ -62,7 +62,7 @@ struct RequestRecordsTests {
         #expect(try RequestStore(outbox).find(first.id) == nil)
     }
 
-    @Test func itSurvivesTheProcess() throws {
+    @Test func requestRecordSurvivesARestart() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("outbox.sqlite")
         let first = Self.record(1, key: 9)

@@ -74,7 +74,7 @@ struct SharedNotificationTests {
         #expect(try OutboxExamination(path: folder.path("outbox")).run().findings == [])
     }
 
-    @Test func whatIsShortOrForOneDeviceStaysInItsRow() throws {
+    @Test func shortOrSingleNotificationStaysInItsRow() throws {
         let wake = Notification.wake(.dm, urgency: .high)
         let mixed = deliveries(0..<3, wake) + deliveries(3..<4, Self.note("one"))
         _ = try insert(mixed)
@@ -90,7 +90,7 @@ struct SharedNotificationTests {
         #expect(try waiting(in: outbox) == mixed)
     }
 
-    @Test func aNotificationGoesWithTheLastOfItsDeliveries() throws {
+    @Test func notificationIsRemovedWithItsLastDelivery() throws {
         let first = try insert(deliveries(0..<10, Self.note("first")))
         let second = try insert(deliveries(10..<20, Self.note("second")))
         try end(first[0..<9])
@@ -105,7 +105,7 @@ struct SharedNotificationTests {
         #expect(try shared() == [])
     }
 
-    @Test func afterARestartItIsReadAndGoesInItsTime() throws {
+    @Test func sharedNotificationIsReadAndRemovedAfterARestart() throws {
         let stored = try insert(deliveries(0..<10, Self.note("first")))
         _ = try insert(deliveries(10..<20, Self.note("second")))
         try end(stored[0..<9])
@@ -128,7 +128,7 @@ struct SharedNotificationTests {
         #expect(try shared(pool) == [])
     }
 
-    @Test func aRetryAndADeadLetterHaveTheWhole() throws {
+    @Test func retryAndDeadLetterHaveTheFullNotification() throws {
         let note = Self.note("hello")
         let stored = try insert(deliveries(0..<3, note))
         var changes = OutboxChanges()
@@ -169,7 +169,7 @@ struct SharedNotificationTests {
         #expect(try OutboxExamination(path: folder.path("outbox")).run().findings.count == 1)
     }
 
-    @Test func whatIsDroppedTakesItsNotificationsAlong() throws {
+    @Test func droppedDeliveryRemovesItsNotification() throws {
         _ = try insert(deliveries(0..<2, Self.note("hello")))
         try database.close()
         #expect(try Outbox.dropWaiting(at: folder.path("outbox")) == 2)
@@ -197,7 +197,7 @@ struct SharedNotificationTests {
         #expect(outbox.count == 0)
     }
 
-    @Test func oneRemovalThatReachesOverInsertionsEndsEachByItself() throws {
+    @Test func removalAcrossInsertionsEndsEach() throws {
         let first = try insert(deliveries(0..<10, Self.note("first")))
         let between = try insert((10..<15).map { Delivery.sample($0) })
         let second = try insert(deliveries(15..<25, Self.note("second")))
@@ -211,7 +211,7 @@ struct SharedNotificationTests {
         #expect(try shared() == [])
     }
 
-    @Test func aRangeThatIsGoneInPartsCountsWhatWasThere() throws {
+    @Test func partlyRemovedRangeCountsExistingRows() throws {
         let stored = try insert(deliveries(0..<10, Self.note("hello")))
         try end([stored[3], stored[6]])
         try end(stored[0..<9])
@@ -235,7 +235,7 @@ struct SharedNotificationTests {
         return removed.ends
     }
 
-    @Test func aWriteThatFailsEndsNothing() {
+    @Test func failedWriteRemovesNoDelivery() {
         var use = SharedNotificationUse()
         use.add(5...9, count: 5)
         use.add(20...29, count: 10)

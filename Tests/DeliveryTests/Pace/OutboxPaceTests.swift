@@ -73,7 +73,7 @@ struct OutboxPaceTests {
         try outbox.insert(deliveries, causes: [], pace: changes) { _ in }
     }
 
-    @Test func rowsComeBackAsTheyWere() throws {
+    @Test func rowsRoundTrip() throws {
         let outbox = try Outbox(DatabaseQueue())
         var notification = Notification(mode: .alert, signal: .reply, title: "hello")
         notification.origin = EventOrigin(event: SIMD4(1, 2, 3, 4), author: SIMD4(repeating: .max), createdAt: -1)
@@ -96,7 +96,7 @@ struct OutboxPaceTests {
         #expect(try outbox.heldNotification(HeldMemberKey(device: DeviceID(rawValue: 2), number: 0)) == nil)
     }
 
-    @Test func whatIsKeptOfNaturesAndSilentPushesComesBack() throws {
+    @Test func pushKindsAndSilentPushesAreRestored() throws {
         let outbox = try Outbox(DatabaseQueue())
         var paced = row(-5)
         paced.silentPushes = [now - .seconds(3), now - .seconds(2), .distantFuture]
@@ -133,7 +133,7 @@ struct OutboxPaceTests {
         #expect(try load(outbox).held == [])
     }
 
-    @Test func whatIsForgottenGoesWithAllItsGroupsAndNobodyElses() throws {
+    @Test func forgottenDeviceLosesAllItsGroupsAndNoOthers() throws {
         let outbox = try Outbox(DatabaseQueue())
         try put(outbox) { changes in
             changes.rows = [row(1), row(2), row(3)]
@@ -165,7 +165,7 @@ struct OutboxPaceTests {
     }
 
     @Test(arguments: DeliveryReport.Kind.allCases)
-    func anEndIsWhatLeavesAllQueues(kind: DeliveryReport.Kind) {
+    func deliveryEndsWhenItLeavesAllQueues(kind: DeliveryReport.Kind) {
         func ends(_ device: Int64) -> [CompletedPush] {
             let report = DeliveryReport(
                 delivery: "d",
@@ -183,7 +183,7 @@ struct OutboxPaceTests {
         #expect(ends(-1).isEmpty)
     }
 
-    @Test func endsAreTakenDownWithTheRemovals() throws {
+    @Test func endsAreStoredWithTheRemovals() throws {
         let outbox = try Outbox(DatabaseQueue())
         try put(outbox) { changes in
             changes.rows = [row(1, underWay: "a"), row(2, underWay: "b", pushes: 3), row(3, underWay: "c")]
@@ -199,7 +199,7 @@ struct OutboxPaceTests {
         #expect(paces.map(\.pushes) == [1, 2, 1])
     }
 
-    @Test func whatStandsAsideIsTakenDownAsFailedUnlessTooManyDid() throws {
+    @Test func nonBlockingDeliveriesAreStoredAsFailedUpToALimit() throws {
         let database = try DatabaseQueue()
         let outbox = try Outbox(database)
         let (first, last, delivered) = (row(1, underWay: "a", pushes: 3), row(2, underWay: "b"), row(3, underWay: "c"))
@@ -230,7 +230,7 @@ struct OutboxPaceTests {
         #expect(paces.map(\.pushedAt) == [now - .seconds(5), now - .seconds(5), now])
     }
 
-    @Test func aFailureOfYesterdaysPushGivesNothingBackToday() throws {
+    @Test func yesterdaysFailureIsNotRefundedToday() throws {
         let outbox = try Outbox(DatabaseQueue())
         var late = row(1, underWay: "a")
         late.releasedAt = now - .days(1)
@@ -241,7 +241,7 @@ struct OutboxPaceTests {
         #expect(try load(outbox).paces.map(\.pushes) == [1])
     }
 
-    @Test func whatIsUnderWayStaysSoWhileTheOutboxHasIt() throws {
+    @Test func deliveryStaysInFlightWhileTheOutboxHasIt() throws {
         let outbox = try Outbox(DatabaseQueue())
         let delivery = Delivery.sample(1)
         try put(outbox, [delivery]) { $0.rows = [row(1, underWay: delivery.id), row(2, underWay: "gone")] }
@@ -250,7 +250,7 @@ struct OutboxPaceTests {
         #expect(paces.map(\.pushedAt) == [now - .seconds(5), now - .seconds(1)])
     }
 
-    @Test func rowsThatMeanNothingAreDropped() throws {
+    @Test func meaninglessRowsAreDropped() throws {
         let outbox = try Outbox(DatabaseQueue())
         try put(outbox, [.sample(3, device: 3)]) { changes in
             changes.rows = [row(1), row(2), row(3, underWay: Delivery.sample(3).id)]
@@ -260,7 +260,7 @@ struct OutboxPaceTests {
         #expect(try load(outbox, at: now + .days(2)).paces.map(\.device.rawValue) == [2, 3])
     }
 
-    @Test func readersSeeWhatIsKeptOfSomeDevices() throws {
+    @Test func readersSeeThePaceOfChosenDevices() throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         try put(outbox) { changes in

@@ -66,7 +66,7 @@ struct RetryPolicyTests {
         }
     }
 
-    @Test func whatThePushServiceAsksForIsTheLeast() throws {
+    @Test func retryAfterIsTheMinimumDelay() throws {
         var random = SeededGenerator(seed: 3)
         for _ in 0..<100 {
             let due = try #require(
@@ -83,7 +83,7 @@ struct RetryPolicyTests {
         #expect(policy.deadline(of: .sample(1, acceptedAt: Timestamp(milliseconds: .max - 1))) == .distantFuture)
     }
 
-    @Test func noAttemptIsPlannedBehindTheDeadline() {
+    @Test func noAttemptIsPlannedAfterTheDeadline() {
         var random: some RandomNumberGenerator = LargestGenerator()
         let delivery = Delivery.sample(1, expiresAt: start + .milliseconds(1001))
         #expect(
@@ -106,7 +106,7 @@ struct RetryPolicyTests {
         )
     }
 
-    @Test func whoAsksForLongerThanADeliveryLivesIsAskedAgainAfterTheLongestPause() {
+    @Test func retryAfterBeyondTheLifetimeIsCappedAtTheLongestPause() {
         var random: some RandomNumberGenerator = LargestGenerator()
         let delivery = Delivery.sample(1, expiresAt: start + .hours(1))
         let twoDays: Duration = .hours(48)

@@ -156,13 +156,13 @@ struct FCMAnswerTests {
     }
 
     @Test(arguments: table)
-    func forcesTheOutcome(_ row: AnswerRow) throws {
+    func responseDecidesTheOutcome(_ row: AnswerRow) throws {
         let outcome = try outcome(row.status, row.body)
         #expect(outcome.kind == row.kind && outcome.reason == row.reason)
         #expect(outcome.status == row.status && outcome.scope == row.scope)
     }
 
-    @Test func whatTheOperatorHasToSeeToIsSaidOnceAnHour() throws {
+    @Test func operatorsErrorIsLoggedOnceAnHour() throws {
         let rows: [(UInt32, String, String)] = [
             (404, Self.error("NOT_FOUND"), "check project_id"),
             (403, Self.error("PERMISSION_DENIED"), "did not allow the service account to send"),
@@ -178,7 +178,7 @@ struct FCMAnswerTests {
         #expect(fixture.host.log.count == 3)
     }
 
-    @Test func aQuotaLastsAMinuteAtLeast() throws {
+    @Test func quotaPauseLastsAtLeastAMinute() throws {
         let body = Self.error("RESOURCE_EXHAUSTED", code: "QUOTA_EXCEEDED")
         #expect(try outcome(429, body).retryAfter == 60_000)
         #expect(try outcome(429, body, headers: ["retry-after": "5"]).retryAfter == 60_000)
@@ -200,7 +200,7 @@ struct FCMAnswerTests {
         #expect(try outcome(403, mismatch).kind == .CARILLON_GONE)
     }
 
-    @Test func noAnswerIsTriedAgain() throws {
+    @Test func missingResponseIsRetried() throws {
         try fixture.deliver()
         fixture.grant()
         fixture.host.answer(1, status: 0, failure: "unreachable")

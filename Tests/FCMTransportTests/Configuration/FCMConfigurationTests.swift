@@ -96,7 +96,7 @@ struct FCMConfigurationTests {
             ),
         ] as [(String, (any Sendable)?, String)]
     )
-    func saysWhichKeyIsWrongAndWhatWasExpected(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {
+    func errorNamesTheKeyAndTheExpectedValue(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {
         var block: [String: Any] = ["service_account_json": TransportFixture.account]
         block[name] = value
         #expect(try mistake(block) == sentence)
@@ -123,7 +123,7 @@ struct FCMConfigurationTests {
             ),
         ] as [(String, (any Sendable)?, String)]
     )
-    func saysWhatIsWrongWithTheFile(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {
+    func errorsInTheFileAreNamed(_ name: String, _ value: (any Sendable)?, _ sentence: String) throws {
         var account = TransportFixture.account
         account[name] = value
         #expect(try mistake(["service_account_json": account]) == "service_account_json: " + sentence)
@@ -143,7 +143,7 @@ struct FCMConfigurationTests {
         #expect(configuration.account.tokenURL == "https://oauth2.googleapis.com/token")
     }
 
-    @Test func aMissingFileIsNamedAndNothingIsQuoted() throws {
+    @Test func missingFileIsNamedWithoutQuotingContent() throws {
         #expect(
             try mistake(["service_account": "/nowhere/account.json"])
                 == "service_account: expected a file that can be read, /nowhere/account.json: No such file or directory"

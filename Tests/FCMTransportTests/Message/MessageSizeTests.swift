@@ -35,7 +35,7 @@ struct MessageSizeTests {
         }
     }
 
-    @Test func whatIsTooLongIsShortenedInOrder() throws {
+    @Test func tooLongMessageIsShortenedInOrder() throws {
         var sample = SampleNotification.alert(title: "title", body: String(repeating: "b", count: 1000))
         sample.subtitle = "subtitle"
         sample.data = #"{"k":"v","referenced_event_content":"\#(String(repeating: "é", count: 4000))"}"#
@@ -59,7 +59,7 @@ struct MessageSizeTests {
         #expect(try size(message) == 4096)
     }
 
-    @Test func countsWhatFCMDrawsAsWell() throws {
+    @Test func notificationFieldsCountTowardsTheSize() throws {
         let sample = SampleNotification.alert(
             title: "title",
             body: String(repeating: "b", count: 5000),
@@ -70,7 +70,7 @@ struct MessageSizeTests {
         #expect((4080...4096).contains(try size(message)))
     }
 
-    @Test func whatCannotBeShortenedIsRejected() throws {
+    @Test func messageThatCannotBeShortenedIsRejected() throws {
         var sample = SampleNotification.alert(title: "title", body: "body")
         sample.data = #"{"k":"\#(String(repeating: "v", count: 4096))"}"#
         #expect(try message(sample) == nil)

@@ -39,7 +39,7 @@ struct MessageTests {
     }
 
     /// The app must support this.
-    @Test func everyMessageMayComeBeforeTheFirstUnlockWhereTheOperatorSaysSo() throws {
+    @Test func directBootDeliveryIsConfigurable() throws {
         let fixture = try TransportFixture(["direct_boot_ok": true])
         var samples = [SampleNotification.wake("dm"), .nudge("dm", title: "t"), .envelope(#"{"v":1}"#, title: "t")]
         samples.append(.alert(title: "t", body: "b"))
@@ -125,7 +125,7 @@ struct MessageTests {
         try expect(sample, #""data":{"t":"reaction","title":"t","body":"b"},\#(Self.high)"#)
     }
 
-    @Test func fcmDrawsWhereTheBlockSaysSo() throws {
+    @Test func fcmShowsTheNotificationIfTheBlockRequestsIt() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.id = "id"
         sample.subtitle = "s"
@@ -143,7 +143,7 @@ struct MessageTests {
         )
     }
 
-    @Test func aKeyForTranslationTakesThePlaceOfItsText() throws {
+    @Test func localizationKeyReplacesItsText() throws {
         var sample = SampleNotification.alert(title: "⚡ bob liked", body: "b")
         sample.id = ""
         sample.native =
@@ -159,7 +159,7 @@ struct MessageTests {
         )
     }
 
-    @Test func anAppThatDrawsGetsTheBlocksNotificationAsTexts() throws {
+    @Test func appThatShowsItselfGetsTheBlocksTexts() throws {
         var sample = SampleNotification.alert(title: "⚡ bob liked", body: "b")
         sample.id = ""
         sample.data = #"{"image":"ours","k":"v"}"#
@@ -195,7 +195,7 @@ struct MessageTests {
             (0, "86400s"), (1_770_000_060_999, "60s"), (1_770_000_000_000, "0s"), (5, "0s"), (UInt64.max, "2419200s"),
         ] as [(UInt64, String)]
     )
-    func livesAsLongAsTheNotification(_ expiresAt: UInt64, _ lifetime: String) throws {
+    func ttlMatchesTheNotificationsExpiry(_ expiresAt: UInt64, _ lifetime: String) throws {
         var sample = SampleNotification.wake("dm")
         sample.expiresAt = expiresAt
         try expect(sample, #""data":{"t":"dm"},"android":{"priority":"NORMAL","ttl":"\#(lifetime)"}"#)
@@ -219,7 +219,7 @@ struct MessageTests {
             ("", #"{"notification":7}"#, "bad-native"), ("", #"{"style":"notification"}"#, "payload-empty"),
         ]
     )
-    func rejectsWhatCannotBecomeAMessage(_ data: String, _ native: String, _ reason: String) throws {
+    func invalidDataIsRejected(_ data: String, _ native: String, _ reason: String) throws {
         var sample = SampleNotification.alert(title: "", body: "")
         sample.data = data
         sample.native = native
@@ -228,7 +228,7 @@ struct MessageTests {
     }
 
     /// All values that an operator may set for every event.
-    @Test func aNudgeComesAsTheOperatorSays() throws {
+    @Test func nudgePresentationFollowsTheConfiguration() throws {
         var sample = SampleNotification.nudge("dm", title: "New notification")
         sample.category = "news"
         sample.url = "app://inbox"
@@ -252,7 +252,7 @@ struct MessageTests {
 
     /// Even if a sender fills the values that only alerts and nudges may show.
     @Test(arguments: [carillon_mode.CARILLON_WAKE, .CARILLON_SEALED])
-    func wakeUpsAndEnvelopesSayNothing(_ mode: carillon_mode) throws {
+    func wakeUpsAndEnvelopesShowNoText(_ mode: carillon_mode) throws {
         var sample = SampleNotification.alert(title: "New notification", body: "neutral")
         sample.mode = mode
         sample.sealed = mode == .CARILLON_SEALED ? #"{"v":1}"# : ""
@@ -269,7 +269,7 @@ struct MessageTests {
     }
 
     /// The message of an event for many devices is made once. Each has its own token, id and remaining lifetime.
-    @Test func aCrowdGetsTheSameMessageEachToItsOwnDevice() throws {
+    @Test func sharedMessageIsAddressedToEachDevice() throws {
         var sample = SampleNotification.alert(title: "Bob", body: #"A "note" for many"#)
         sample.data = #"{"event_id":"00ff"}"#
         for (number, native) in ["", #"{"style":"notification","collapseKey":"k"}"#, #"{"ttl":"60s"}"#].enumerated() {

@@ -52,7 +52,7 @@ struct AccessTokenCacheTests {
         #expect(ask(3, now: 30_000) == ("Bearer a", true))
     }
 
-    @Test mutating func aRefusedTokenIsGivenToNobodyAndAnAnswerToAnOldOneChangesNothing() {
+    @Test mutating func refusedTokenIsNotReusedAndAStaleResponseChangesNothing() {
         _ = ask(1, now: 0)
         let first = cache.granted(Self.grant, askedAt: 0).token
         cache.discard(generation: first.generation)
@@ -63,7 +63,7 @@ struct AccessTokenCacheTests {
         #expect(second.generation > first.generation)
     }
 
-    @Test mutating func pausesLongerAfterEachFailureAndForgetsThemWithATokenThatComes() {
+    @Test mutating func failurePausesGrowUntilATokenArrives() {
         var now: Timestamp = 0
         for pause in [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 64_000] {
             #expect(ask(1, now: now) == ("wait", true))
@@ -80,7 +80,7 @@ struct AccessTokenCacheTests {
         #expect(ask(6, now: now) == ("timeout 1000", false))
     }
 
-    @Test mutating func waitsAsLongAsTheEndpointAsksUpToAnHour() {
+    @Test mutating func retryAfterIsHonouredUpToAnHour() {
         _ = ask(1, now: 0)
         _ = cache.failed(Outcome(.retry, retryAfter: .seconds(90), reason: "busy"), now: 0)
         #expect(ask(2, now: 89_999) == ("busy 1", false))
@@ -90,14 +90,14 @@ struct AccessTokenCacheTests {
         #expect(ask(5, now: Self.hour + .seconds(90)) == ("wait", true))
     }
 
-    @Test mutating func aBadAccountIsToldToAllWhoAskAndTriedAgainLater() {
+    @Test mutating func badAccountFailsAllDeliveriesAndIsRetriedLater() {
         _ = ask(1, now: 0)
         #expect(cache.failed(Outcome(.misconfigured, reason: "invalid-grant"), now: 0) == [1])
         #expect(ask(2, now: 999) == ("invalid-grant 0", false))
         #expect(ask(3, now: 1000) == ("wait", true))
     }
 
-    @Test mutating func aFailedRenewalTakesNothingAway() {
+    @Test mutating func failedRenewalKeepsTheOldToken() {
         _ = ask(1, now: 0)
         _ = cache.granted(Self.grant, askedAt: 0)
         let late = Self.hour - .milliseconds(200_000)
@@ -113,7 +113,7 @@ struct AccessTokenCacheTests {
         #expect(ask(2, now: 0) == ("wait", true))
     }
 
-    @Test mutating func onlySoManyWait() {
+    @Test mutating func waitingDeliveriesAreLimited() {
         for waiter in 0..<AccessTokenCache<Int>.waiterLimit {
             #expect(ask(waiter, now: 0).0 == "wait")
         }

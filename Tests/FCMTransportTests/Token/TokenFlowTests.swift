@@ -27,7 +27,7 @@ struct TokenFlowTests {
         RecordedOutcome(ticket: ticket, kind: kind, status: status, reason: reason, scope: scope)
     }
 
-    @Test func asksForATokenOnceAndSendsAllThatWaited() throws {
+    @Test func oneTokenRequestServesAllWaitingDeliveries() throws {
         for ticket in 1...3 {
             #expect(try fixture.deliver(ticket: UInt64(ticket)) == .CARILLON_OK)
         }
@@ -78,7 +78,7 @@ struct TokenFlowTests {
         #expect(host.outcomes == [outcome(.CARILLON_DELIVERED, "delivered", status: 200)])
     }
 
-    @Test func aSecondRefusalIsTheOperatorsBusiness() throws {
+    @Test func secondRefusalIsMisconfigured() throws {
         try fixture.deliver()
         fixture.grant("old")
         host.answer(1, status: 401)
@@ -113,7 +113,7 @@ struct TokenFlowTests {
             (403, #"{"error":"secret words of theirs"}"#, "token-refused"), (404, "<html>", "token-refused"),
         ] as [(UInt32, String, String)]
     )
-    func aBadServiceAccountIsTheOperatorsBusiness(_ status: UInt32, _ body: String, _ reason: String) throws {
+    func badServiceAccountIsMisconfigured(_ status: UInt32, _ body: String, _ reason: String) throws {
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
         host.answer(0, status: status, body: body)
@@ -138,14 +138,14 @@ struct TokenFlowTests {
             (200, #"{"access_token":"a","expires_in":10,"token_type":"mac"}"#, "token-unreadable"),
         ] as [(UInt32, String, String)]
     )
-    func troubleAtTheEndpointPasses(_ status: UInt32, _ body: String, _ reason: String) throws {
+    func failureOfTheTokenEndpointIsRetried(_ status: UInt32, _ body: String, _ reason: String) throws {
         try fixture.deliver()
         host.answer(0, status: status, body: body, failure: status == 0 ? "timeout" : "")
         // Without a token, the project cannot send any push.
         #expect(host.outcomes == [outcome(.CARILLON_RETRY, reason, status: status, scope: .CARILLON_SCOPE_TRANSPORT)])
     }
 
-    @Test func waitsAsLongAsTheEndpointAsks() throws {
+    @Test func retryAfterOfTheEndpointIsHonoured() throws {
         try fixture.deliver(ticket: 1)
         host.answer(0, status: 503, headers: ["retry-after": "30"])
         #expect(host.outcomes.last?.retryAfter == 30_000)
@@ -156,7 +156,7 @@ struct TokenFlowTests {
         #expect(urls.count == 1)
     }
 
-    @Test func whatTheHostRefusesIsTriedAgainLater() throws {
+    @Test func requestRefusedByTheHostIsRetriedLater() throws {
         host.setAdmission(.CARILLON_BUSY)
         #expect(try fixture.deliver() == .CARILLON_OK)
         #expect(host.outcomes == [outcome(.CARILLON_RETRY, "busy")])
@@ -169,7 +169,7 @@ struct TokenFlowTests {
         #expect(try fixture.deliver(ticket: 3) == .CARILLON_BUSY)
     }
 
-    @Test func whoeverIsCancelledWaitsNoLonger() throws {
+    @Test func cancelledDeliveryStopsWaiting() throws {
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
         fixture.transport.cancel(2)

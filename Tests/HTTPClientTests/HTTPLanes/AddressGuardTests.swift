@@ -38,7 +38,7 @@ struct AddressGuardTests {
         ("http://ntfy.LOCALHOST:80/", false), ("https://[::ffff:10.0.0.1]/", false), ("https://8.8.8.8/", true),
         ("https://localhost.example.com/", true), ("https://notlocalhost/", true), ("https://10.1.2.3/", true),
     ])
-    func urlsThatLeadNowhereAreKnown(url: String, mayBePermitted: Bool) throws {
+    func unusableURLsAreDetected(url: String, mayBePermitted: Bool) throws {
         let addressGuard = try AddressGuard(allowing: ["10.1.2.0/24"])
         #expect(addressGuard.mayPermit(try #require(URLParts(url)).origin) == mayBePermitted)
         #expect(
@@ -46,7 +46,7 @@ struct AddressGuardTests {
         )
     }
 
-    @Test func exceptionsOpenTheirBlocksAndNoMore() throws {
+    @Test func exceptionsOpenOnlyTheirBlocks() throws {
         let blocks = try ["10.1.2.0/24", "127.0.0.1", "fd00:1::/32"].map { try #require(AddressBlock($0)) }
         let permits = { (text: String) in
             AddressGuard(exceptions: blocks).permits(try #require(IPAddress(text)))
@@ -71,7 +71,7 @@ struct AddressGuardTests {
         "", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/8/8", "10.0.0.1/8", "10.0.0/8",
         "010.0.0.0/8", "fd00::/129", "fd00::1/64", "localhost", "fe80::1%eth0", " 10.0.0.0/8",
     ])
-    func aBlockThatIsNoneIsRefused(_ text: String) {
+    func invalidBlockIsRefused(_ text: String) {
         #expect(AddressBlock(text) == nil)
     }
 }

@@ -26,7 +26,7 @@ struct FairSharesTests {
     }
 
     @Test(arguments: [1, 2, 7, 100] as [UInt32])
-    func whoeverComesLastStillFindsRoom(_ hungry: UInt32) {
+    func lateShareStillFindsCapacity(_ hungry: UInt32) {
         var shares = FairShares(room: 512)
         for share in 1...hungry {
             while shares.hasRoom(for: share) { shares.take(share) }
@@ -37,7 +37,7 @@ struct FairSharesTests {
         #expect(shares.hasRoom(for: 0))
     }
 
-    @Test func whatIsGivenBackMayBeTakenAgain() {
+    @Test func returnedCapacityCanBeTakenAgain() {
         var shares = FairShares(room: 4)
         shares.take(1)
         shares.take(1)

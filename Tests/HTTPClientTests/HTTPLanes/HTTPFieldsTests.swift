@@ -8,7 +8,7 @@ struct HTTPFieldsTests {
         HTTPField("apns-id", "1"), HTTPField("apns-id", "2"),
     ]
 
-    @Test func whatIsAppendedComesBackInOrder() {
+    @Test func appendedFieldsKeepTheirOrder() {
         let fields = HTTPFields(pairs)
         #expect(Array(fields) == pairs)
         #expect(fields.last == pairs.last)
@@ -19,14 +19,14 @@ struct HTTPFieldsTests {
         #expect(names == pairs.map(\.name))
     }
 
-    @Test func moreFieldsThanThereWasRoomForMoveTheRest() {
+    @Test func fieldsBeyondTheCapacityReallocate() {
         var fields = HTTPFields(reservingFields: 2, bytes: 8)
         let many = (0..<100).map { HTTPField("x-\($0)", String(repeating: "v", count: $0)) }
         for field in many { fields.append(field) }
         #expect(Array(fields) == many)
     }
 
-    @Test func equalityAsksForFieldsAndNotForRoom() {
+    @Test func equalityIgnoresCapacity() {
         var roomy = HTTPFields(reservingFields: 60, bytes: 4_000)
         for field in pairs { roomy.append(field) }
         #expect(roomy == HTTPFields(pairs))
@@ -47,16 +47,16 @@ struct HTTPFieldsTests {
     }
 
     @Test(arguments: ["", "Upper", "with space", "colon:", "line\n", "nul\0", "ümlaut", "(", "a\u{7f}"])
-    func aNameThatIsNoTokenInLowerCaseShows(_ name: String) {
+    func invalidFieldNameIsDetected(_ name: String) {
         #expect(!HTTPFields([HTTPField("a", "b"), HTTPField(name, "v")]).isWellFormed)
     }
 
     @Test(arguments: ["a\r\nb", "\u{1}", "\u{7f}", "nul\0", "\u{1f}"])
-    func aValueWithControlCharactersShows(_ value: String) {
+    func controlCharactersInAValueAreDetected(_ value: String) {
         #expect(!HTTPFields([HTTPField("a", value), HTTPField("b", "c")]).isWellFormed)
     }
 
-    @Test func everyByteIsJudgedAsTheStandardSays() {
+    @Test func everyByteIsCheckedByTheStandard() {
         let tokens = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz".utf8)
         for byte in UInt8.min...UInt8.max {
             var fields = HTTPFields()

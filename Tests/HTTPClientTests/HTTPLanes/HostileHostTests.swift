@@ -22,7 +22,7 @@ struct HostileHostTests {
         "[::1", "::1", "[::1]x", "[::1%25lo]", "[::1%lo]", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[0:0:0:0:0:0:0:1.]",
         "[::127.1]", "[::ffff:0x7f000001]", "[::ffff:127.1]", "[127.0.0.1]", "[v1.fe80::a]", "[::1]:", "[::1]:0x50",
     ])
-    func aHostOfTwoReadingsIsNone(host: String) {
+    func ambiguousHostIsRefused(host: String) {
         for scheme in ["http", "https"] {
             let parsed = URLParts("\(scheme)://\(host)/")
             // The part before the fragment is the host there, and the rest is never sent.
@@ -42,7 +42,7 @@ struct HostileHostTests {
         "[fec0::1]",
         "[fc00::1]", "[ff02::1]", "[100::1]", "[2001:db8::1]", "[5f00::1]", "[3fff::1]",
     ])
-    func anAddressInsideIsRefusedHoweverItIsSpelled(host: String) throws {
+    func privateAddressIsRefusedInEverySpelling(host: String) throws {
         for port in ["", ":80", ":443", ":8443"] {
             let address = try #require(URLParts("https://\(host)\(port)/x")?.origin.address)
             #expect(!AddressGuard().permits(address))
@@ -54,7 +54,7 @@ struct HostileHostTests {
         "127.0.0.1.nip.example", "metadata.google.internal", "xn--bcher-kva.example", "1.2.3.4.example", "localhost",
         "a.127-0-0-1.example", "0x7f.example", "0.example",
     ])
-    func aNameIsLeftToWhatItResolvesTo(host: String) throws {
+    func nameIsCheckedByItsAddresses(host: String) throws {
         let origin = try #require(URLParts("https://\(host)/")?.origin)
         #expect(origin.address == nil && origin.host == host)
     }

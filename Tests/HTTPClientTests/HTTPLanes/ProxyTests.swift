@@ -14,7 +14,7 @@ struct ProxyTests {
             ("http://me@proxy.example:1", "http", "proxy.example", 1, "Basic bWU6"),
         ] as [(String, String, String, Int, String?)]
     )
-    func isRead(_ url: String, _ scheme: String, _ host: String, _ port: Int, _ authorization: String?) throws {
+    func proxyURLIsRead(_ url: String, _ scheme: String, _ host: String, _ port: Int, _ authorization: String?) throws {
         let proxy = try #require(Proxy(url))
         #expect(proxy.scheme.rawValue == scheme)
         #expect(proxy.host == host)
@@ -30,7 +30,7 @@ struct ProxyTests {
         "http://a@b@proxy.example:1", "http://me:p%4@proxy.example:1", "http://me:p%0a@proxy.example:1",
         "http://me:p w@proxy.example:1", "http://@proxy.example:1", "http://pro xy:1", "http://proxy.example:31x",
     ])
-    func isRefused(_ url: String) {
+    func invalidProxyURLIsRefused(_ url: String) {
         #expect(Proxy(url) == nil)
     }
 }

@@ -16,7 +16,7 @@ struct RequestGateTests {
         network.gate = gate
     }
 
-    @Test func aGateIsOpenUntilSomebodySaysHowLong() {
+    @Test func gateIsOpenUntilALeaseIsSet() {
         #expect(gate.isOpen)
         clock.advance(by: .days(400))
         #expect(gate.isOpen)
@@ -27,7 +27,7 @@ struct RequestGateTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func whoeverIsInTimeKeepsItOpen() {
+    @Test func timelyRenewalKeepsTheGateOpen() {
         for _ in 0..<5 {
             gate.close(at: clock.monotonic() + .seconds(3))
             clock.advance(by: .seconds(2))
@@ -39,7 +39,7 @@ struct RequestGateTests {
     }
 
     @Test(arguments: [Duration.seconds(3), nil])
-    func whoeverIsLateOpensItASecondLater(_ lease: Duration?) {
+    func lateRenewalOpensTheGateASecondLater(_ lease: Duration?) {
         gate.close(at: clock.monotonic() + .seconds(3))
         clock.advance(by: .seconds(10))
         #expect(!gate.isOpen)
@@ -51,7 +51,7 @@ struct RequestGateTests {
         #expect(gate.isOpen)
     }
 
-    @Test func whatWaitedBehindAClosedGateIsNotSent() throws {
+    @Test func requestBehindAClosedGateIsNotSent() throws {
         let origin = try network.origin()
         func post(_ number: Int) throws {
             #expect(origin.post(try #require(answers.exchange(number, deadline: 3_600_000))))
@@ -76,7 +76,7 @@ struct RequestGateTests {
         #expect(network.connections[0].peer.open == [3])
     }
 
-    @Test func libcurlSendsNothingThroughAClosedGate() async throws {
+    @Test func closedGateBlocksLibcurl() async throws {
         let server = try await PlainServer()
         var configuration = HTTPLanes.Configuration()
         configuration.gate = gate

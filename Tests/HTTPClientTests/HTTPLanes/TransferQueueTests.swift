@@ -23,7 +23,7 @@ struct TransferQueueTests {
         for exchange in exchanges { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
     }
 
-    @Test func whoSendsMuchLeavesRoomForOthers() throws {
+    @Test func busyShareLeavesCapacityForOthers() throws {
         var queue = TransferQueue(places: 100, slowPlaces: 2)
         for number in 0..<1_000 { queue.append(try exchange(number, share: 1)) }
         var begun: [Exchange] = []
@@ -38,7 +38,7 @@ struct TransferQueueTests {
         #expect(answers.count == 1_001)
     }
 
-    @Test func whatWaitsBeginsInItsOrderAndInTurn() throws {
+    @Test func queuedTransfersStartInOrderAndByTurns() throws {
         var queue = TransferQueue(places: 4, slowPlaces: 2)
         for number in 0..<4 { queue.append(try exchange(number, share: 1)) }
         for number in 10..<12 { queue.append(try exchange(number, share: 2)) }
@@ -57,7 +57,7 @@ struct TransferQueueTests {
         end(begun + queue.takeAll())
     }
 
-    @Test func whatTakesLongLeavesItsPlaceAndTheirNumberIsLimited() throws {
+    @Test func slowTransferLeavesItsSlotUpToALimit() throws {
         var queue = TransferQueue(places: 4, slowPlaces: 2)
         for number in 0..<9 { queue.append(try exchange(number, share: 1)) }
         var begun: [Exchange] = []
@@ -84,7 +84,7 @@ struct TransferQueueTests {
         end(begun + queue.takeAll())
     }
 
-    @Test func whatWaitsTooLongIsTakenOut() throws {
+    @Test func transferPastItsDeadlineIsRemoved() throws {
         var queue = TransferQueue(places: 1, slowPlaces: 2)
         queue.append(try exchange(1, share: 1, deadline: 10))
         queue.append(try exchange(2, share: 1, deadline: 30))
@@ -107,7 +107,7 @@ struct TransferQueueTests {
         return begun
     }
 
-    @Test func hostWithNothingUnderWayGoesFirst() throws {
+    @Test func hostWithoutActiveTransfersGoesFirst() throws {
         var queue = TransferQueue(places: 8, slowPlaces: 600)
         for number in 0..<4_800 { queue.append(try exchange(number, host: "slow-\(number / 16).example")) }
         var begun = begin(&queue)
@@ -125,7 +125,7 @@ struct TransferQueueTests {
         end(begun + next + queue.takeAll())
     }
 
-    @Test func hostsTakeTurnsAndOneThatAnswersGoesBeforeThoseThatHang() throws {
+    @Test func hostsTakeTurnsAndResponsiveOnesGoFirst() throws {
         var queue = TransferQueue(places: 4, slowPlaces: 1)
         for (number, host) in ["a", "a", "b", "b", "c"].enumerated() { queue.append(try exchange(number, host: host)) }
         let begun = begin(&queue)

@@ -17,7 +17,7 @@ struct URLPartsTests {
     ]
 
     @Test(arguments: spellings)
-    func aURLIsSpelledAnew(_ text: String, _ normalized: String) throws {
+    func urlIsNormalized(_ text: String, _ normalized: String) throws {
         #expect(try #require(URLParts(text)).normalized == normalized)
     }
 

@@ -17,7 +17,7 @@ struct StaticSiteTests {
         site.answer(method: method, target: target, knownTags: knownTags)
     }
 
-    @Test func onlyTheFolderIsAnswered() {
+    @Test func onlyTheSitesFolderIsServed() {
         for target in [
             "/", "", "*", "/other", "/pages.json", "/app.js", "/pages/deeper/app.js", "pages", "/?x=/pages/",
         ] {
@@ -68,7 +68,7 @@ struct StaticSiteTests {
         #expect(get("/pages/", knownTags: [String(tag.dropLast())])?.status == 200)
     }
 
-    @Test func methods() {
+    @Test func onlyGETAndHEADAreAllowed() {
         let head = get("/pages/", method: "HEAD")
         #expect(head?.status == 200 && head?.isHeadAlone == true)
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"] {
@@ -103,7 +103,7 @@ struct APIPagesTests {
     }
 
     @Test(arguments: ["me": "Me", "console": "Console"])
-    func everyFileIsServedAsItIs(_ page: String, _ folder: String) throws {
+    func everyFileIsServedUnchanged(_ page: String, _ folder: String) throws {
         let names = Self.names(in: folder).filter { $0 != "console.css" }
         #expect(names.count > 4)
         for name in names {
@@ -119,7 +119,7 @@ struct APIPagesTests {
 
     /// Pages have no inline code, load only their own files, and never turn strings into markup. All imports exist.
     @Test(arguments: ["me": "me.js", "console": "console.js"])
-    func pagesAreWhole(_ page: String, _ first: String) throws {
+    func pagesReferenceExistingFiles(_ page: String, _ first: String) throws {
         let document = try text("/\(page)/")
         #expect(document.contains("src=\"\(first)\""))
         for found in document.matches(of: /(?:src|href)="([^"#][^"]*)"/) {
@@ -138,7 +138,7 @@ struct APIPagesTests {
         #expect(seen.count > 5)
     }
 
-    @Test func thePolicyAllowsNothingElse() throws {
+    @Test func policyAllowsOnlyOwnResources() throws {
         for page in ["me", "console"] {
             let policy = try #require(answer("/\(page)/")?["content-security-policy"])
             for part in [
@@ -153,7 +153,7 @@ struct APIPagesTests {
     }
 
     /// The API has paths with the same endings.
-    @Test func nothingElseIsAnswered() {
+    @Test func otherPathsAreNotServed() {
         for target in ["/v1/me", "/v1/me/devices", "/x/me/", "/me/x/y", "/", "/v1/console/", "/api/me/"] {
             #expect(answer(target) == nil, "\(target)")
         }
@@ -181,7 +181,7 @@ struct SubscribePageTests {
         return (try? FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()) ?? []
     }()
 
-    @Test func everyFileIsServedAsItIs() throws {
+    @Test func everyFileIsServedUnchanged() throws {
         #expect(Self.files.count > 10)
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../Sources/HTTP/BrowserPages/Subscribe")
@@ -193,7 +193,7 @@ struct SubscribePageTests {
         }
     }
 
-    @Test func nothingIsInlineAndNothingIsFromElsewhere() throws {
+    @Test func pageHasNoInlineScriptsAndNoExternalResources() throws {
         let page = try text("index.html")
         for found in page.matches(of: /(?:src|href)="([^"]*)"/) {
             let target = String(found.1)
@@ -208,7 +208,7 @@ struct SubscribePageTests {
         }
     }
 
-    @Test func thePolicyAllowsNothingElse() throws {
+    @Test func policyAllowsOnlyOwnResources() throws {
         let policy = try #require(try answer("")["content-security-policy"])
         for part in [
             "default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'",
@@ -236,7 +236,7 @@ struct SubscribePageTests {
         #expect(policy.components(separatedBy: "script-src").count == 2)
     }
 
-    @Test func theSettingsAreWhatTheOperatorSaid() throws {
+    @Test func pageSettingsMatchTheConfiguration() throws {
         var page = SubscribePage(app: "web")
         page.client = "https://app.example.com/{nevent}"
         let answer = try answer("settings.json", page: page)
@@ -249,7 +249,7 @@ struct SubscribePageTests {
     }
 
     /// Both languages have the same strings, with the same placeholders.
-    @Test func everyTextIsInBothLanguages() throws {
+    @Test func everyTextHasBothLanguages() throws {
         let script = try text("texts.js")
         let parts = script.components(separatedBy: "\n  de: {")
         let (english, german) = (Self.texts(parts[0]), Self.texts(try #require(parts.last)))

@@ -21,24 +21,24 @@ import TimeTestSupport
         ("10.0.0.1", ["[2001:db8::1]:443"], "2001:db8::1"),
         ("10.0.0.1", ["2001:db8::1"], "2001:db8::1"),
     ])
-    func theClientIsTheLastWhoIsNoProxy(peer: String, lines: [String], expected: String) {
+    func clientIsTheLastAddressThatIsNotAProxy(peer: String, lines: [String], expected: String) {
         #expect(client(peer, lines, proxies: ["10.0.0.1", "10.0.0.2"]) == client(expected))
     }
 
     /// All clients may be behind it.
     @Test(arguments: [[], [""], ["unknown"], ["198.51.100.7, _hidden"], ["10.0.0.2, 10.0.0.1"]])
-    func aProxyThatNamesNobodyIsNoClient(lines: [String]) {
+    func proxyWithoutAClientAddressGivesNoClient(lines: [String]) {
         #expect(client("10.0.0.1", lines, proxies: ["10.0.0.1", "10.0.0.2"]) == nil)
     }
 
-    @Test func whoeverHasANetworkHasAllOfIt() {
+    @Test func clientsOfOneNetworkShareItsLimit() {
         #expect(client("2001:db8::1") == client("2001:db8:0:0:ffff::2"))
         #expect(client("2001:db8::1") != client("2001:db8:0:1::1"))
         #expect(client("192.0.2.1") != client("192.0.2.2"))
         #expect(client("::ffff:192.0.2.1") == client("192.0.2.1"))
     }
 
-    @Test func thisMachineIsKnown() {
+    @Test func loopbackIsDetected() {
         #expect(client("127.0.0.1")?.isLoopback == true && client("::1")?.isLoopback == true)
         #expect(client("::ffff:127.0.0.1")?.isLoopback == true && client("192.0.2.1")?.isLoopback == false)
         #expect(client("") == nil && client("/run/socket") == nil)
@@ -53,7 +53,7 @@ import TimeTestSupport
         try (0..<count).count { rates.take(try client(address($0)), now: 0) }
     }
 
-    @Test func manyNetworksOfOneOwnerShareWhatItMayDo() throws {
+    @Test func networksOfOneOwnerShareALimit() throws {
         var rates = ClientRates(burst: 10, perSecond: 1, capacity: 1_000)
         // 48 bits: four times the limit of one client.
         let asMany = try (0..<10).map { _ in try passing(20, &rates) { "2001:db8:1:\(String($0, radix: 16))::1" } }
@@ -64,7 +64,7 @@ import TimeTestSupport
         #expect(try passing(1_000, &rates) { "198.51.\($0 / 250).\($0 % 250)" } == 1_000)
     }
 
-    @Test func whatANetworkRefusesCostsItsClientNothing() throws {
+    @Test func refusalForANetworkCostsItsClientNothing() throws {
         var rates = ClientRates(burst: 1, perSecond: 1, capacity: 1_000)
         #expect(try passing(16, &rates) { "2001:db8:\($0):1::1" } == 16)
         for _ in 0..<5 { #expect(!rates.take(try client("2001:db8:ffff::1"), now: 0)) }
@@ -72,7 +72,7 @@ import TimeTestSupport
         #expect(rates.take(try client("2001:db8:ffff::1"), now: 100))
     }
 
-    @Test func countsPassAltogetherOrNotAtAll() throws {
+    @Test func countsAreTakenCompletelyOrNotAtAll() throws {
         var rates = ClientRates(burst: 100, perSecond: 1, capacity: 1_000)
         #expect(rates.take(try client("2001:db8::1"), 100, now: 0))
         #expect(rates.take(try client("2001:db8:0:1::1"), 100, now: 0))
@@ -82,7 +82,7 @@ import TimeTestSupport
         #expect(rates.take(try client("2001:db8:0:4::1"), 50, now: 0))
     }
 
-    @Test func networksAreThoseTheirFirstBitsName() throws {
+    @Test func networksAreIdentifiedByPrefix() throws {
         let client = try client("2001:db8:1:2:3::4")
         #expect(client == (try self.client("2001:db8:1:2::")))
         #expect(client.network(.bits48) == (try self.client("2001:db8:1:ffff::")).network(.bits48))
@@ -108,7 +108,7 @@ struct UnreadAnswersGuardTests {
         channel.pipeline.fireChannelWritabilityChanged()
     }
 
-    @Test func whoDoesNotReadIsLeft() {
+    @Test func clientThatDoesNotReadIsDisconnected() {
         become(writable: false)
         channel.embeddedEventLoop.advanceTime(by: .seconds(29))
         #expect(channel.isActive)
@@ -116,7 +116,7 @@ struct UnreadAnswersGuardTests {
         #expect(!channel.isActive)
     }
 
-    @Test func whoReadsSlowlyIsNot() {
+    @Test func clientThatReadsSlowlyStaysConnected() {
         for _ in 0..<10 {
             become(writable: false)
             channel.embeddedEventLoop.advanceTime(by: .seconds(29))

@@ -30,7 +30,7 @@ struct FrameRulesTests {
         WebSocketFrame(fin: fin, opcode: opcode, data: ByteBuffer(string: text))
     }
 
-    @Test func onlyClientsMask() throws {
+    @Test func onlyClientsMaskFrames() throws {
         let masked = WebSocketFrame(fin: true, opcode: .text, maskKey: [0, 0, 0, 0], data: ByteBuffer(string: "hello"))
         #expect(try messages([masked], from: .client) == (["hello"], nil))
         #expect(try messages([masked], from: .server) == ([], .protocolError))
@@ -43,7 +43,7 @@ struct FrameRulesTests {
         #expect(try messages(parts, from: .server) == (["abc"], nil))
     }
 
-    @Test func whatNobodyAgreedOnIsRefused() throws {
+    @Test func unnegotiatedFrameIsRefused() throws {
         let compressed = WebSocketFrame(fin: true, rsv1: true, opcode: .text, data: ByteBuffer())
         let unknown = WebSocketFrame(
             fin: true,
@@ -55,7 +55,7 @@ struct FrameRulesTests {
         }
     }
 
-    @Test func whatIsTooLongIsRefused() throws {
+    @Test func tooLongMessageIsRefused() throws {
         let long = [frame("12345", fin: false), frame("6789", .continuation)]
         let many = [frame("", fin: false)] + Array(repeating: frame("", .continuation, fin: false), count: 3)
         for frames in [long, many] { #expect(try messages(frames, from: .server) == ([], .messageTooLarge)) }
@@ -92,7 +92,7 @@ struct FrameRulesTests {
         }
     }
 
-    @Test func otherErrorsAreNotOfFrames() {
+    @Test func otherErrorsAreNotFrameErrors() {
         #expect(WebSocketErrorCode(closingAfter: ChannelError.ioOnClosedChannel) == nil)
         #expect(WebSocketErrorCode(closingAfter: NIOWebSocketError.invalidFrameLength) == .messageTooLarge)
     }

@@ -17,7 +17,7 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test func isTheArrayOfNIP01() throws {
+    @Test func canonicalFormIsTheArrayOfNIP01() throws {
         let bytes = try event(content: "x", tags: [["t", "a", ""], ["e"]]).canonicalBytes
         #expect(
             String(decoding: bytes, as: UTF8.self)
@@ -32,7 +32,7 @@ import Testing
         ("\u{0b}", "\\u000b"),
         ("\u{1f}", "\\u001f"), ("\r\n", "\\r\\n"),
     ])
-    func escapesWhatNIP01Names(_ text: String, _ written: String) throws {
+    func nip01EscapesAreUsed(_ text: String, _ written: String) throws {
         #expect(try canonical(text) == "[0,\"\(EventSample.pubkey)\",17,1,[],\"\(written)\"]")
     }
 
@@ -83,7 +83,7 @@ import Testing
         #expect(try Event(json: Array(event.jsonString.utf8)) == event)
     }
 
-    @Test func bytesOfAnotherEventAreNotTakenForThisOne() throws {
+    @Test func bytesOfAnotherEventAreRejected() throws {
         let json = EventSample.json(tags: "[[\"t\",\"a\"]]", content: "\"longer than the others\"")
         let scanned = try json.withUnsafeBytes { bytes in
             var scanner = EventScanner()

@@ -32,7 +32,7 @@ import Testing
         EventSample.json(kind: "-1"), EventSample.json(tags: "{}"), EventSample.json(content: "1e999"),
         EventSample.json(rest: ",\"id\":7"), Array("{\"a\":[{}],\"\\u0069d\":\"\(EventSample.id)\",".utf8),
     ])
-    func theIDIsReadOfWhatIsNoEvent(_ json: [UInt8]) {
+    func idIsReadFromAnInvalidEvent(_ json: [UInt8]) {
         #expect(error(json) != nil)
         #expect(withExactBuffer(json) { EventScanner.id(in: $0) }?.hex == EventSample.id)
     }
@@ -40,7 +40,7 @@ import Testing
     @Test(arguments: [
         "", " ", "{", "{}", "[]", "{\"id\":7}", "{\"id\":\"00\"}", "{\"id\"}", "{\"kind\":1,}", "{\"a\":]",
     ])
-    func whatHasNoIDHasNone(_ json: String) {
+    func eventWithoutAnIDHasNone(_ json: String) {
         #expect(withExactBuffer(Array(json.utf8)) { EventScanner.id(in: $0) } == nil)
     }
 
@@ -70,7 +70,7 @@ import Testing
         #expect(event.id.bytes.hex == EventSample.id)
     }
 
-    @Test func gathersThePValuesThatAreKeys() throws {
+    @Test func pTagValuesThatAreKeysAreCollected() throws {
         let a = EventSample.id
         let b = EventSample.pubkey
         let tags = """
@@ -80,7 +80,7 @@ import Testing
         #expect(try scan(EventSample.json(tags: tags)).pValues == [a, b, a, a, b])
     }
 
-    @Test func aReactionWithoutPConcernsTheAuthorOfItsLastAddress() throws {
+    @Test func reactionWithoutPTagIsForItsLastAddressesAuthor() throws {
         let (a, b) = (EventSample.id, EventSample.pubkey)
         let tags = #"[["e","\#(a)"],["a","30023:\#(a):x"],[ "\u0061" , "30023:\#(b):"], ["a","nonsense"],["a"]]"#
         #expect(try scan(EventSample.json(kind: "7", tags: tags)).pValues == [b])
@@ -90,7 +90,7 @@ import Testing
         #expect(try scan(EventSample.json(kind: "7", tags: #"[["t","a"],["a","7:x:y"]]"#)).pValues == [])
     }
 
-    @Test func forgetsThePValuesOfTheEventBefore() throws {
+    @Test func pTagValuesAreResetBetweenEvents() throws {
         var scanner = EventScanner()
         let first = EventSample.json(tags: #"[["p","\#(EventSample.id)"]]"#)
         _ = try first.withUnsafeBytes { try scanner.scan($0) }
@@ -180,7 +180,7 @@ import Testing
 
     /// Eight bytes are scanned together: a byte that ends or breaks a string is found at each position.
     @Test(arguments: Array(UInt8.min...0x7f))
-    func whatMayNotStandInAStringIsFoundAtEveryPlace(_ byte: UInt8) {
+    func invalidStringByteIsFoundAtEveryPosition(_ byte: UInt8) {
         let isPlain = byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
         for place in 0..<20 {
             var text = Array("!aZ~ #[]^_`{}|.0:?@\u{7f}".utf8)
@@ -194,7 +194,7 @@ import Testing
         (#"[["p","KEY"]]"#, true), (#"[["p", "KEY"]]"#, true), (#"[["p",]]"#, false),
         (#"[["p",1]]"#, false), (#"[["p","#, false), (#"[["p",["x"]]]"#, false), (#"[["p","x",]]"#, false),
     ])
-    func aTagThatBeginsAsUsualIsReadAsAnyOther(_ tags: String, _ isRight: Bool) throws {
+    func tagWithACommonPrefixIsReadLikeOthers(_ tags: String, _ isRight: Bool) throws {
         let tags = tags.replacing("KEY", with: EventSample.id)
         let json = EventSample.json(tags: tags)
         #expect((error(json) == nil) == isRight)
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test func aFieldIsThereOnceAndNoneIsMissing() {
+    @Test func everyFieldIsRequiredExactlyOnce() {
         for field in EventField.allCases {
             #expect(error(EventSample.json(rest: ",\"\(field.name)\":0")) == .repeated(field))
             let renamed = String(decoding: EventSample.json(), as: UTF8.self)
@@ -233,11 +233,11 @@ import Testing
     @Test(arguments: [
         "", " ", "[]", "null", "1", "\"\"", "{", "{]", "{1:2}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,}",
     ])
-    func whatIsNoObjectIsNoEvent(_ text: String) {
+    func jsonThatIsNotAnObjectIsRefused(_ text: String) {
         #expect(error(Array(text.utf8)) != nil)
     }
 
-    @Test func nothingMayFollow() {
+    @Test func onlyWhitespaceMayFollowAnEvent() {
         #expect(error(EventSample.json() + Array(" \n".utf8)) == nil)
         for rest in ["x", "{}", ",", "]", "\u{0}"] {
             #expect(error(EventSample.json() + Array(rest.utf8)) != nil)
@@ -263,7 +263,7 @@ import Testing
         #expect(error(EventSample.json(rest: ",\"x\":" + String(repeating: "[", count: 100_000))) != nil)
     }
 
-    @Test func errorsSayWhatWasExpected() {
+    @Test func errorsNameTheExpectedValue() {
         #expect("\(EventError.wrong(.kind))" == "kind must be an integer from 0 to 65535")
         #expect("\(EventError.missing(.signature))" == "sig is missing: expected 128 lowercase hexadecimal digits")
         #expect(

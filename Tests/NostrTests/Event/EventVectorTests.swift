@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func idsAndSignaturesOfTheNIPsAreJudgedRight() throws {
+    @Test func idsAndSignaturesOfTheNIPsAreVerified() throws {
         let examples = try examples()
         #expect(examples.count == 7)
         let verifier = EventVerifier()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func anotherContentIsAnotherIDAndAnotherKeyAnotherSignature() throws {
+    @Test func contentChangesTheIDAndKeyChangesTheSignature() throws {
         for example in try examples() where example.hasRightID && example.isSigned == true {
             var event = try Event(json: example.json)
             try event.verify()
@@ -62,7 +62,7 @@ import Testing
 }
 
 @Suite struct EventSigningTests {
-    @Test func whatIsSignedIsValid() throws {
+    @Test func signedEventIsValid() throws {
         let keys = try KeyPair(random: SecureRandom.bytes)
         let event = try Event.signed(
             kind: .textNote,
@@ -113,11 +113,11 @@ import Testing
             (65_535, .regular),
         ] as [(UInt16, Retention)]
     )
-    func kindsAreKeptByRange(_ kind: UInt16, _ retention: Retention) {
+    func kindsAreClassifiedByRange(_ kind: UInt16, _ retention: Retention) {
         #expect(Kind(kind).retention == retention)
     }
 
-    @Test func theNewerVersionWinsAndTheLowerIDATie() {
+    @Test func newerVersionWinsAndLowerIDBreaksATie() {
         let event = Event.sample(createdAt: 10)
         var other = Event.sample(createdAt: 11)
         #expect(other.supersedes(event))

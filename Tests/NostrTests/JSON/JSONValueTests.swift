@@ -21,7 +21,7 @@ struct JSONValueTests {
         }
     }
 
-    @Test func agreesWithFoundationOnWhatIsJSON() {
+    @Test func jsonValidityMatchesFoundation() {
         let pieces = ["{", "}", "[", "]", ",", ":", "\"a\"", "\"b\"", "1", "-", "true", "null", " ", "."]
         var generator = SeededGenerator(seed: 7)
         var valid = 0
@@ -42,11 +42,11 @@ struct JSONValueTests {
     }
 
     @Test(arguments: [#"{"a":1,"a":2}"#, #"{"a":1,"\u0061":2}"#, #"[{"a":1,"b":2,"a":3}]"#])
-    func refusesTwoMembersOfOneName(_ text: String) {
+    func duplicateMembersAreRefused(_ text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
-    @Test func theLastOfTwoMembersCountsWhereItIsAskedFor() throws {
+    @Test func lastDuplicateMemberCountsIfRequested() throws {
         let value = try JSONValue(parsing: #"{"a":1,"b":2,"a":3}"#, duplicates: .lastCounts)
         #expect(value == (try JSONValue(parsing: #"{"a":3,"b":2}"#)))
     }
@@ -65,7 +65,7 @@ struct JSONValueTests {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
-    @Test func goesAsDeepAsItSays() {
+    @Test func nestingIsLimited() {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
@@ -92,12 +92,12 @@ struct JSONValueTests {
         )
     }
 
-    @Test func textsStayAsTheyAre() throws {
+    @Test func textsRoundTrip() throws {
         let text = #"{"a":"x, {\"y\": [\\]}","ä":"\\"}"#
         #expect(try printed(text) == "{\n  \"a\": \"x, {\\\"y\\\": [\\\\]}\",\n  \"ä\": \"\\\\\"\n}")
     }
 
-    @Test func indentedTextComesOutTheSame() throws {
+    @Test func indentedTextRoundTrips() throws {
         let once = try printed(#"{"a":[1,{"b":null}]}"#)
         #expect(try printed(once) == once)
     }

@@ -23,7 +23,7 @@ import Testing
         #expect(Hex.encode(signature.array) == expected)
     }
 
-    @Test func showsNothingOfItsSecret() throws {
+    @Test func secretIsHiddenInDescriptions() throws {
         let bytes = (1...32).map { UInt8($0 + 100) }
         let pair = try KeyPair(secret: SecretKey(bytes: bytes))
         var dumped = ""
@@ -45,7 +45,7 @@ import Testing
         #expect(Hex.encode(try KeyFile.parse(text).reveal()) == Self.hex)
     }
 
-    @Test func readsWhatItWrites() throws {
+    @Test func writtenFormRoundTrips() throws {
         let key = try SecretKey(random: SecureRandom.bytes)
         let text = KeyFile.text(of: key)
         #expect(text.hasSuffix("\n"))
@@ -61,7 +61,7 @@ import Testing
             (String(repeating: "0", count: 64), .outOfRange), (String(repeating: "f", count: 64), .outOfRange),
         ] as [(String, KeyFileError)]
     )
-    func saysWhatIsWrong(text: String, error: KeyFileError) {
+    func invalidKeyNamesTheError(text: String, error: KeyFileError) {
         #expect(throws: error) { try KeyFile.parse(text) }
         #expect("\(error)".hasPrefix("the key file"))
         #expect(!"\(error)".contains(Self.hex.prefix(8)))
@@ -139,7 +139,7 @@ import Testing
 
     /// Attackers choose keys. Keys that differ in one word must not collide in a table, and keys that collide in one
     /// table must not collide in the next.
-    @Test(arguments: 0..<4) func setsSpreadKeysThatDifferInOneWord(word: Int) {
+    @Test(arguments: 0..<4) func hashesDifferForKeysThatDifferInOneWord(word: Int) {
         let keys = (0..<4_096 as Range<UInt64>).map { number in
             var words: (UInt64, UInt64, UInt64, UInt64) = (1, 2, 3, 4)
             withUnsafeMutableBytes(of: &words) { $0.storeBytes(of: number, toByteOffset: word * 8, as: UInt64.self) }

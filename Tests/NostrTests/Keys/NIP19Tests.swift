@@ -34,7 +34,7 @@ import Testing
         #expect(NIP19.nsec(try SecretKey(bytes: bytes)) == Self.secretKey.1)
     }
 
-    @Test func readsWhatItWritesOfNotes() throws {
+    @Test func writtenNotesRoundTrip() throws {
         let id = try #require(EventID(bytes: SecureRandom.bytes(32)))
         let note = NIP19.note(id)
         #expect(note.hasPrefix("note1"))
@@ -107,7 +107,7 @@ import Testing
         #expect(NIP19.publicKey(npub: Self.secretKey.1) == nil)
     }
 
-    @Test func findsEveryTypingMistake() throws {
+    @Test func everyTypoIsDetected() throws {
         let npub = Self.publicKeys[0].1
         for index in npub.indices.dropFirst(5) {
             let other = npub[index] == "q" ? "p" : "q"
@@ -142,7 +142,7 @@ extension String {
         )
     }
 
-    @Test func anIdentifierIsNoLongerThanAPart() throws {
+    @Test func identifierLengthIsLimited() throws {
         let key = try #require(PublicKey(hex: Self.key))
         func naddr(_ count: Int) -> String? {
             let identifier = String(repeating: "d", count: count)
@@ -186,7 +186,7 @@ extension String {
         #expect(NostrReference(NIP19.npub(key).dropLast() + "b") == nil)
     }
 
-    @Test func findsThemInTexts() throws {
+    @Test func entitiesAreFoundInTexts() throws {
         let key = try #require(PublicKey(hex: Self.key))
         let npub = NIP19.npub(key)
         func found(_ text: String, limit: Int = 8) -> [String] {
@@ -209,7 +209,7 @@ extension String {
         "11qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqc8247j",
         "split1checkupstagehandshakeupstreamerranterredcaperred2y9e3w", "?1ezyfcl",
     ])
-    func readsWhatIsValid(text: String) throws {
+    func validBech32IsRead(text: String) throws {
         let read = try #require(Bech32(text))
         #expect(read.text == text.lowercased())
     }
@@ -220,18 +220,18 @@ extension String {
         "1pzry9x0s0muk", "x1b4n0q5v", "li1dgmt3", "de1lg7wt\u{ff}", "A1G7SGD8", "10a06t8", "1qzzfhee", "", "1",
         "a12UEL5L",
     ])
-    func refusesWhatIsNot(text: String) {
+    func invalidBech32IsRefused(text: String) {
         #expect(Bech32(text) == nil)
     }
 
-    @Test func takesPrefixAndValuesApart() throws {
+    @Test func prefixAndValuesAreSplit() throws {
         let read = try #require(Bech32("abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw"))
         #expect(read.prefix == "abcdef")
         #expect(read.values == Array(0..<32))
         #expect(Bech32("A12UEL5L")?.bytes == [])
     }
 
-    @Test func valuesThatDoNotEndOnAByteAreNoBytes() throws {
+    @Test func incompleteBytesAreRefused() throws {
         // 82 values of zero: 410 bits, which leave 2 over.
         let zeros = "11qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqc8247j"
         #expect(try #require(Bech32(zeros)).bytes == [UInt8](repeating: 0, count: 51))

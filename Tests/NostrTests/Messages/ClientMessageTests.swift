@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["[\"EVENT\",%]", " [ \"EVENT\" , % ] \n", "[\"\\u0045VENT\",%\t]"])
-    func handsOutWhereTheEventLies(_ form: String) throws {
+    func eventRangeIsReported(_ form: String) throws {
         let event = String(decoding: EventSample.json(), as: UTF8.self)
         let text = form.split(separator: "%").joined(separator: event)
         guard case .event(let range) = try parse(text) else {
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: ["{},{}", "{}]", "[{}]", "{", ""])
-    func whatIsNotOneEventIsLeftForTheScannerToRefuse(_ inside: String) {
+    func malformedEventMessageIsLeftToTheScanner(_ inside: String) {
         let text = Array("[\"EVENT\",\(inside)]".utf8)
         guard case .event(let range)? = try? parse("[\"EVENT\",\(inside)]") else { return }
         #expect(throws: EventError.self) { try Event(json: Array(text[range])) }
@@ -93,7 +93,7 @@ import Testing
         ),
         (#"[1]"#, "a message must be a JSON array that starts with the name of a command: expected a string at byte 1"),
     ])
-    func errorsSayWhatWasExpected(_ text: String, _ description: String) {
+    func errorsNameTheExpectedValue(_ text: String, _ description: String) {
         #expect(error(text)?.description == description)
     }
 
@@ -101,7 +101,7 @@ import Testing
         "", " ", "[", "[]", "null", "[\"REQ\",\"x\",{}", "[\"CLOSE\",\"x\"]]", "[\"REQ\",\"x\",{},]",
         "[\"CLOSE\" \"x\"]",
     ])
-    func whatIsNoMessageIsRefused(_ text: String) {
+    func invalidMessageIsRefused(_ text: String) {
         #expect(error(text) != nil)
     }
 
@@ -112,7 +112,7 @@ import Testing
         #expect(SubscriptionID("e" + String(repeating: "\u{301}", count: 64)) == nil)
     }
 
-    @Test func truncationNeverPasses() {
+    @Test func truncatedMessageIsRefused() {
         let text =
             ##"["REQ","s\u0061b",{"kinds":[1,2],"ids":["\##(EventID.first.hex)"],"#t":["é"],"limit":5,"x":{"y":[1]}}]"##
         let bytes = Array(text.utf8)
@@ -168,7 +168,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    private func matchesAsNIP01Says(_ row: Row) {
+    private func filtersMatchAsNIP01(_ row: Row) {
         #expect(row.filter.matches(Self.event) == row.matches)
     }
 }

@@ -17,7 +17,7 @@ import Testing
         (#"["AUTH",{"id":"\#(EventSample.id)"}]"#, #"["OK","\#(EventSample.id)",false,"invalid: "#),
         (#"["AUTH",{"id":"00"}]"#, #"["NOTICE","invalid: "#), ("", #"["NOTICE","invalid: "#),
     ])
-    func aRefusalNamesWhatItCan(_ text: String, _ beginning: String) throws {
+    func refusalNamesItsSubject(_ text: String, _ beginning: String) throws {
         let refusal = try withExactBuffer(Array(text.utf8)) { bytes -> RelayMessage in
             let error = #expect(throws: MessageError.self) { try ClientMessage(bytes) }
             return RelayMessage.refusal(of: bytes, try #require(error))
@@ -25,7 +25,7 @@ import Testing
         #expect(String(decoding: refusal.json, as: UTF8.self).hasPrefix(beginning))
     }
 
-    @Test func foundationReadsWhatIsWritten() throws {
+    @Test func writtenMessagesAreReadByFoundation() throws {
         let subscription = try #require(SubscriptionID("s\""))
         let event = Event.sample(content: Self.odd)
         let messages: [(RelayMessage, [Any])] = [
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func weReadWhatIsWritten() throws {
+    @Test func writtenMessagesRoundTrip() throws {
         let subscription = try #require(SubscriptionID("sub"))
         #expect(
             try parse(RelayMessage.ok(.second, isAccepted: true, message: Self.odd).json)
@@ -77,7 +77,7 @@ import Testing
         #"["EVENT",{}]"#,
         #"["AUTH",{}]"#, #"["NOTICE","x"],"#, #"["NOTICE","x","y"]"#, #"["FOO"]"#, "[]", "{}", "",
     ])
-    func whatIsNoMessageIsRefused(_ text: String) {
+    func invalidMessageIsRefused(_ text: String) {
         #expect(throws: MessageError.self) { try parse(Array(text.utf8)) }
     }
 

@@ -156,7 +156,7 @@ import Testing
         #expect(try NIP44.decrypt(payload, key: key) == plaintext)
     }
 
-    @Test func everyLengthComesBack() throws {
+    @Test func everyLengthRoundTrips() throws {
         let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
         for length in 1...700 {
             let plaintext = SecureRandom.bytes(length)
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func everyChangedByteIsNoticed() throws {
+    @Test func everyChangedByteIsDetected() throws {
         let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
         let payload = try NIP44.encrypt("a", key: key, nonce: [UInt8](repeating: 2, count: 32))
         let bytes = try #require(Base64.decode(payload))
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func plaintextThatIsNoTextIsStillBytes() throws {
+    @Test func nonTextPlaintextIsReturnedAsBytes() throws {
         let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
         let payload = try NIP44.encrypt([0xff, 0xfe], key: key, nonce: [UInt8](repeating: 2, count: 32))
         #expect(try NIP44.decrypt(payload, key: key) == [0xff, 0xfe])
@@ -197,7 +197,7 @@ import Testing
             [0, 33], [0xff, 0xff],
         ] as [[UInt8]]
     )
-    func lyingPrefixesAreRefused(prefix: [UInt8]) throws {
+    func falseLengthPrefixesAreRefused(prefix: [UInt8]) throws {
         let conversation = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))
         let nonce = [UInt8](repeating: 2, count: 32)
         let keys = try MessageKeys(conversation: conversation, nonce: nonce)
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func keysShowNothingOfThemselves() throws {
+    @Test func keysAreHiddenInDescriptions() throws {
         let conversation = try ConversationKey(bytes: [UInt8](repeating: 201, count: 32))
         let keys = try MessageKeys(conversation: conversation, nonce: [UInt8](repeating: 2, count: 32))
         for value in [conversation, keys] as [Any] {
@@ -239,7 +239,7 @@ import Testing
         #"{"id":"1","id":"2","method":"ping"}"#,
         #"{"id":"\#(String(repeating: "x", count: 257))","method":"ping"}"#,
     ])
-    func whatCannotBeAnsweredSaysSo(_ json: String) {
+    func unanswerableRequestIsReported(_ json: String) {
         #expect(throws: RemoteSigningRequestError.notARequest) { try RemoteSigningRequest(json: json) }
     }
 
@@ -247,7 +247,7 @@ import Testing
         #"{"id":"1"}"#, #"{"id":"1","method":7}"#, #"{"id":"1","method":""}"#, #"{"id":"1","method":"m","params":{}}"#,
         #"{"id":"1","method":"m","params":["a",1]}"#, #"{"id":"1","method":"m","params":"a"}"#,
     ])
-    func mistakesKeepTheIDForTheAnswer(_ json: String) {
+    func invalidRequestsKeepTheirIDForTheResponse(_ json: String) {
         let error = #expect(throws: RemoteSigningRequestError.self) { try RemoteSigningRequest(json: json) }
         #expect(error?.id == "1")
     }
@@ -264,7 +264,7 @@ import Testing
         #expect(RemoteSigningResponse(json: #"{"id":"1"}"#) == nil)
     }
 
-    @Test func aBunkerURLSaysWhereAndWithWhatToConnect() throws {
+    @Test func bunkerURLHoldsRelaysAndSecret() throws {
         let hex = "fa984bd7dbb282f07e16e7ae87b26a2a7b9b90b7246a44771f0cf5ae58018f52"
         let key = try #require(PublicKey(hex: hex))
         let relays = ["wss://relay.example.com", "ws://127.0.0.1:7447/a?b=c&d"]

@@ -40,7 +40,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    private func tellsReplyQuoteAndMentionApart(_ row: Row) {
+    private func replyQuoteAndMentionAreDistinguished(_ row: Row) {
         let event = Event.sample(kind: row.kind, tags: row.tags)
         #expect(EventRelations(event).relation(to: .alice).relation == row.relation)
     }
@@ -90,13 +90,13 @@ import Testing
     ]
 
     @Test(arguments: known)
-    private func whoWroteTheParentDecides(_ row: Known) {
+    private func parentsAuthorDecidesTheRelation(_ row: Known) {
         let event = Event.sample(kind: row.kind, tags: row.tags)
         let finding = EventRelations(event).relation(to: .alice) { $0 == .first ? row.authors : nil }
         #expect(finding == row.finding)
     }
 
-    @Test func whatIsQuotedWithoutEndIsNotAskedAboutWithoutEnd() {
+    @Test func lookupsOfQuotedEventsAreLimited() {
         let quotes = (0..<1000).map { ["q", EventID(Bytes32(words: (UInt64($0), 1, 1, 1))).hex] }
         let event = Event.sample(kind: .textNote, tags: [["p", PublicKey.alice.hex]] + quotes)
         var asked = 0

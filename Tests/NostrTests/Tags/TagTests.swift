@@ -23,7 +23,7 @@ import Testing
     @Test(arguments: [
         ("1000", 999, false), ("1000", 1000, true), ("0", 1, true), ("soon", Int64.max, false), ("", Int64.max, false),
     ])
-    func expiresWhenNIP40Says(_ value: String, _ now: Int64, _ isExpired: Bool) {
+    func expirationFollowsNIP40(_ value: String, _ now: Int64, _ isExpired: Bool) {
         #expect(Event.sample(tags: [["expiration", value]]).isExpired(at: now) == isExpired)
         #expect(!Event.sample().isExpired(at: now))
     }
@@ -67,7 +67,7 @@ import Testing
         #expect(page?.parentAuthor == nil)
     }
 
-    @Test func reactionsAreToTheLastOfEach() throws {
+    @Test func reactionTargetsTheLastTag() throws {
         let tags = [["e", a], ["p", bob], ["e", b, "wss://r"], ["p", alice], ["k", "1"], ["a", "30023:\(bob):x"]]
         let target = try #require(Event.sample(kind: .reaction, tags: tags).reactionTarget)
         #expect(target.event == EventReference(id: .second, relay: "wss://r"))
@@ -79,7 +79,7 @@ import Testing
         #expect(Event.sample(kind: .textNote, tags: tags).reactionTarget == nil)
     }
 
-    @Test func repostsCarryWhatTheyRepost() throws {
+    @Test func repostContainsItsEvent() throws {
         let keys = try KeyPair(random: SecureRandom.bytes)
         let note = try Event.signed(kind: .textNote, createdAt: 1, content: "hello", by: keys)
         let json = String(decoding: note.json, as: UTF8.self)
@@ -97,7 +97,7 @@ import Testing
 }
 
 @Suite struct ListTagTests {
-    @Test func relayListsTellReadingFromWriting() {
+    @Test func relayListsDistinguishReadAndWrite() {
         let list = RelayList(
             Event.sample(
                 kind: .relayList,

@@ -67,7 +67,7 @@ import Testing
         #expect(ofPerson.zapped == nil)
     }
 
-    @Test func exampleOfTheNIPHasARequestThatNobodySigned() {
+    @Test func exampleOfTheNIPHasAnUnsignedRequest() {
         #expect(throws: ZapReceiptError.forgedRequest) { try ZapReceipt(vector("NIP-57")) }
     }
 
@@ -82,7 +82,7 @@ import Testing
         #expect(throws: ZapReceiptError.noAmount) { try ZapReceipt(receipt(request(), invoice: "lnbc1pqqq")) }
     }
 
-    @Test func anonymousSendersSaySo() throws {
+    @Test func anonymousSenderIsDetected() throws {
         #expect(try ZapReceipt(receipt(request(tags: [["anon"]]))).isAnonymous)
         #expect(try ZapReceipt(receipt(request(tags: [["anon", "pzap1qqq_iv1qqq"]]))).isAnonymous)
     }
@@ -98,7 +98,7 @@ import Testing
         #expect(throws: Never.self) { try ZapReceipt(receipt(request(), to: [.alice, .alice])) }
     }
 
-    @Test func whatIsNoRequestIsRefused() throws {
+    @Test func invalidRequestIsRefused() throws {
         for description in ["", "{}", "zap", "[]"] {
             let event = Event.sample(
                 kind: .zapReceipt,
@@ -150,7 +150,7 @@ import Testing
         "lntb20m1pvjluezhp58yjmdan79s6qqdhdzgynm4zwqd5d7xmw5fk98klysy043l2ahrqspp5qqqsyqcyq5",
         "lnbcrt10u1pjqn7lnpp5qhkrz6f6srlqdjuemjrcvdhm6qdjpa5qqxlz", "lntbs500n1p3w7k",
     ])
-    func whatAsksForNoAmountIsRefused(_ invoice: String) {
+    func invoiceWithoutAnAmountIsRefused(_ invoice: String) {
         #expect(InvoiceAmount.millisats(of: invoice) == nil)
     }
 }

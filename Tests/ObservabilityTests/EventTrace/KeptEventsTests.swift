@@ -62,7 +62,7 @@ import TimeTestSupport
     }
 
     /// If the disk is too slow for deletions, all kept events are dropped, so that no deleted event stays.
-    @Test func moreDeletionsThanMayWaitEndAllThatIsKept() throws {
+    @Test func tooManyPendingDeletionsEraseTheStore() throws {
         let store = KeptEvents(
             path: path,
             age: .hours(24),
@@ -81,7 +81,7 @@ import TimeTestSupport
         store.close()
     }
 
-    @Test func keepsEventsWithWhomTheyConcernTheNewestFirst() throws {
+    @Test func eventsAreKeptWithTheirAccountsNewestFirst() throws {
         let store = store()
         let note = event(1, tags: [["p", account.hex]], content: "héllo \"you\"\n")
         store.decided(note, for: [account])
@@ -108,7 +108,7 @@ import TimeTestSupport
         #expect(try kept().map(\.accounts) == [[account, author]])
     }
 
-    @Test func pagesGoOnWhereTheOneBeforeEnded() throws {
+    @Test func pagesContinueAfterThePrevious() throws {
         let store = store()
         for number in 1...5 { store.decided(event(number), for: [account]) }
         store.flush()
@@ -135,7 +135,7 @@ import TimeTestSupport
         #expect(try !Data(contentsOf: URL(filePath: path)).contains(Data("in-confidence".utf8)))
     }
 
-    @Test func forgetsWhatIsOldOrHasExpired() throws {
+    @Test func oldAndExpiredEventsAreForgotten() throws {
         let store = store()
         store.decided(event(1), for: [account])
         let soon = "\(clock.now().seconds + 7_200)"
@@ -153,7 +153,7 @@ import TimeTestSupport
         #expect(try KeptEventsReader(path: path).page(since: .epoch, at: clock.now(), limit: 9).events.count == 1)
     }
 
-    @Test func forgetsWhatItsAuthorTookBack() throws {
+    @Test func deletedEventsAreForgotten() throws {
         let store = store()
         store.decided(event(1), for: [account])
         store.decided(event(2, kind: .longFormContent, tags: [["d", "post"]]), for: [account])
@@ -171,7 +171,7 @@ import TimeTestSupport
         #expect(try numbers().isEmpty)
     }
 
-    @Test func holdsNoMoreThanItsLimit() throws {
+    @Test func sizeStaysWithinItsLimit() throws {
         let limit = 200_000
         let store = store(limit: limit)
         for number in 1...500 {
@@ -186,7 +186,7 @@ import TimeTestSupport
         #expect(events.count > 50)
     }
 
-    @Test func goesOnAfterARestartAndBeginsAnewWhenDamaged() throws {
+    @Test func storeContinuesAfterARestartAndRestartsWhenDamaged() throws {
         var store = store()
         store.decided(event(1), for: [account])
         store.close()

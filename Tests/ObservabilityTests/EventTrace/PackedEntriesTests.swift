@@ -87,7 +87,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func everythingOfAnEntryComesBack() throws {
+    @Test func entryRoundTrips() throws {
         let entries = [
             TraceEntry(step(.waiting, of: 1, "a", device: -7), at: Self.noon),
             TraceEntry(TraceStep(step: .own, event: id(1)), at: Self.noon - .hours(1)),
@@ -116,7 +116,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aDeliveryThatIsNoUUIDCannotBeRead() {
+    @Test func deliveryWithoutAUUIDCannotBeRead() {
         // The number, the time, that there is a delivery, and three bytes of it; a reason and a step, both empty.
         let bytes: [UInt8] = [0, 0, 8, 3, 1, 2, 3, 0, 0]
         #expect(throws: BlobError.invalidValue(field: "delivery", offset: 3)) {
@@ -134,7 +134,7 @@ import TimeTestSupport
         for number in 1...20 { #expect(try words(number) == ["queued", "delivered"]) }
     }
 
-    @Test func aCrowdIsAFewRowsHoweverItsPushesEnd() throws {
+    @Test func crowdIsStoredInFewRowsWhateverTheOutcomes() throws {
         let accounts = (0..<1_000).map { PublicKey(Bytes32(words: (UInt64($0), 2, 2, 2))) }
         store.trace(accounts.enumerated().map { step(.queued, of: 1, name($0), device: Int64($0), $1) }, at: Self.noon)
         store.flush()
@@ -157,7 +157,7 @@ import TimeTestSupport
 
     /// All events of a held group learn the result of its push, whether they were held in one write or in several.
     @Test(arguments: [true, false])
-    func whatWasHeldTogetherIsFoundFromEachOfItsEvents(isOneWrite: Bool) throws {
+    func batchIsFoundFromEachOfItsEvents(isOneWrite: Bool) throws {
         let push = name(1)
         store.trace([step(.held, of: 1, push, reason: "cooldown")], at: Self.noon)
         if !isOneWrite { store.flush() }
@@ -177,7 +177,7 @@ import TimeTestSupport
         #expect(try words(3) == ["released", "batched", "delivered"])
     }
 
-    @Test func whatComesAfterTheEndIsFoundToo() throws {
+    @Test func entriesAfterTheEndAreFound() throws {
         store.trace([step(.queued, of: 1, name(1))], at: Self.noon)
         store.deliveriesReported([report(.retry, name(1)), report(.rejected, name(1))])
         store.flush()
@@ -186,7 +186,7 @@ import TimeTestSupport
         #expect(try words(1) == ["queued", "retry", "rejected", "requeued", "delivered"])
     }
 
-    @Test func aRestartFindsTheRestAndGoesOnCounting() throws {
+    @Test func restartFindsOpenDeliveriesAndContinuesCounting() throws {
         store.trace((0..<600).map { step(.queued, of: 1, name($0), device: Int64($0)) }, at: Self.noon)
         store.close()
         let next = TraceStore(

@@ -12,7 +12,7 @@ import Testing
         segments.add(place.room, to: place.segment.number)
     }
 
-    @Test func theFirstEntryBeginsASegment() {
+    @Test func firstEntryStartsASegment() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let place = segments.makeSpace(at: Self.noon)
         #expect(place.begins && place.room == 100 && place.dropped.isEmpty)
@@ -21,7 +21,7 @@ import Testing
         #expect(!next.begins && next.room == 60 && next.segment.number == place.segment.number)
     }
 
-    @Test func keepsNoMoreThanItsRowsAndNoFewerThanNineTenths() {
+    @Test func rowsStayBetweenNineTenthsAndTheLimit() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         var dropped: [Int64] = []
         for written in 1...25 {
@@ -34,7 +34,7 @@ import Testing
         #expect(dropped == Array(1...15))
     }
 
-    @Test func keepsNothingLongerThanItsDays() {
+    @Test func segmentsExpireAfterTheirDays() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000_000, days: 10))
         for hour in stride(from: 0, to: 24 * 40, by: 1) {
             let now = Self.noon + .hours(hour)
@@ -51,7 +51,7 @@ import Testing
         #expect(place.begins && place.dropped == [1, 2, 3] && segments.segments.map(\.number) == [4])
     }
 
-    @Test func whatHasHadItsTimeGoesWithoutANewEntry() {
+    @Test func expiredSegmentIsDroppedWithoutANewEntry() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         for day in [0, 3, 6] as [Int64] { fill(&segments, at: Self.noon + .days(day)) }
         #expect(segments.expire(at: Self.noon + .days(10) - .milliseconds(1)).isEmpty)
@@ -63,7 +63,7 @@ import Testing
         #expect(place.begins && place.room == 100)
     }
 
-    @Test func eachSegmentHasRoomForAFewStrays() {
+    @Test func segmentsReserveCapacityForStrangers() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let first = segments.makeSpace(at: Self.noon)
         let admitted = (0..<100).count { _ in segments.admitsStray() }
@@ -74,7 +74,7 @@ import Testing
         #expect(admittedAgain)
     }
 
-    @Test func aClockThatJumpsBackLosesNothingAndSticksToNothing() {
+    @Test func clockThatJumpsBackLosesNoEntriesAndKeepsNoneForever() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let half = segments.makeSpace(at: Self.noon)
         segments.add(half.room / 2, to: half.segment.number)
@@ -85,7 +85,7 @@ import Testing
         #expect(segments.segments.count == 10 && segments.segments.allSatisfy { $0.beganAt < Self.noon })
     }
 
-    @Test func anOwnerHasATwentiethOfASegment() {
+    @Test func accountGetsATwentiethOfASegment() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let first = segments.makeSpace(at: Self.noon)
         let crowded = (0..<20).map { _ in segments.belongsToCrowd(.device(DeviceID(rawValue: 1))) }
@@ -98,7 +98,7 @@ import Testing
         #expect(!afterwards)
     }
 
-    @Test func theCrowdPushesOutItselfAndNobodyElse() {
+    @Test func crowdedSegmentsEvictOnlyEachOther() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let quiet = segments.makeSpace(at: Self.noon).segment.number
         segments.add(10, to: quiet)

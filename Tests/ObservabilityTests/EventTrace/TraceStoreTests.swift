@@ -122,7 +122,7 @@ import TimeTestSupport
         #expect(store.shed == 0)
     }
 
-    @Test func whatGoesOnAsPartOfAnotherPushIsFollowedToItsEnd() throws {
+    @Test func joinedPushIsFollowedToItsEnd() throws {
         func group(_ step: PipelineStep, _ delivery: DeliveryID, into whole: DeliveryID? = nil) -> TraceStep {
             TraceStep(
                 step: step,
@@ -147,7 +147,7 @@ import TimeTestSupport
         #expect(history.map(\.joinedDelivery) == [nil, "b", nil, push, "c", nil])
     }
 
-    @Test func aRecipientsPartIsFoundAmongAnyNumberOfOthers() throws {
+    @Test func recipientsStepsAreFoundAmongManyOthers() throws {
         let store = store()
         let others = (0..<12_000).map { number in
             TraceStep(step: .unmatched, event: id(1), account: PublicKey(Bytes32(words: (UInt64(number), 8, 8, 8))))
@@ -160,7 +160,7 @@ import TimeTestSupport
         #expect(own.map(\.what) == [.step("own"), .step("not-kept")])
     }
 
-    @Test func whatWasWrittenIsThereAfterARestartAndGrowsOn() throws {
+    @Test func writtenStepsSurviveARestart() throws {
         let first = store()
         first.trace([step(.own)], at: Self.noon)
         first.close()
@@ -172,7 +172,7 @@ import TimeTestSupport
         #expect(try TraceReader(path: path).beginning() == Self.noon)
     }
 
-    @Test func aReaderWorksBesideTheWriter() throws {
+    @Test func readerWorksNextToTheWriter() throws {
         let store = store()
         store.trace([step(.own)], at: Self.noon)
         store.flush()
@@ -212,7 +212,7 @@ import TimeTestSupport
         #expect(try words.count <= 10 && store.shed == 0)
     }
 
-    @Test func whatIsOlderThanItsDaysIsGone() throws {
+    @Test func entriesOlderThanTheirDaysAreDropped() throws {
         let store = store(TraceLimits(rows: 1_000, days: 7))
         for day in 0..<20 {
             store.trace([step(.own, day)], at: clock.now())
@@ -225,7 +225,7 @@ import TimeTestSupport
         #expect(try reader.beginning() == Self.noon + .days(13))
     }
 
-    @Test func knowsHowPushesToADeviceWent() throws {
+    @Test func devicesPushResultsAreStored() throws {
         let store = store()
         store.deliveriesReported([report(.delivered, "a"), report(.delivered, "b", device: 2)])
         store.flush()
@@ -246,7 +246,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func knowsWhichQueuesArePausedAndSinceWhen() throws {
+    @Test func pausedQueuesAreStoredWithTheirStart() throws {
         func pause(_ seconds: Int64, reason: String = "InvalidProviderToken") -> QueuePause {
             QueuePause(queue: queue, until: clock.now() + .seconds(seconds), reason: reason)
         }
@@ -279,7 +279,7 @@ import TimeTestSupport
         #expect(try reader.pauses().isEmpty)
     }
 
-    @Test func forgetsDevicesOfWhichNothingIsHeardForLong() throws {
+    @Test func inactiveDevicesAreForgotten() throws {
         let store = store()
         store.deliveriesReported([report(.delivered, "a")])
         store.flush()
@@ -302,7 +302,7 @@ import TimeTestSupport
 
     private func exists(_ end: String = "") -> Bool { FileManager.default.fileExists(atPath: path + end) }
 
-    @Test func whatHasHadItsTimeGoesFromTheDiskWithoutANewEntry() async throws {
+    @Test func expiredEntriesLeaveTheDiskWithoutANewEntry() async throws {
         let store = store(TraceLimits(rows: 1_000, days: 1))
         store.trace([step(.own)], at: Self.noon)
         store.deliveriesReported([report(.delivered, "a")])
@@ -322,7 +322,7 @@ import TimeTestSupport
         #expect(try words == ["own"] && store.shed == 0)
     }
 
-    @Test func whatHadItsTimeBeforeAStartGoesWithTheStart() async throws {
+    @Test func entriesExpiredBeforeAStartAreDroppedAtTheStart() async throws {
         let first = store()
         first.trace([step(.own)], at: Self.noon)
         first.close()
@@ -332,13 +332,13 @@ import TimeTestSupport
         #expect(try tables.isEmpty && second.shed == 0)
     }
 
-    @Test func lookingForWhatHasHadItsTimeMakesNoFile() async {
+    @Test func expiryCheckCreatesNoFile() async {
         let store = store()
         await store.dropExpired { throw CancellationError() }
         #expect(!exists())
     }
 
-    @Test func aClosedTraceIsLeftAlone() async throws {
+    @Test func closedTraceIsNotChanged() async throws {
         let store = store()
         store.trace([step(.own)], at: Self.noon)
         store.close()
@@ -347,7 +347,7 @@ import TimeTestSupport
         #expect(try tables == ["entries_1"])
     }
 
-    @Test func damageThatIsFoundWhileLookingIsMended() async throws {
+    @Test func damageFoundDuringTheExpiryCheckIsRepaired() async throws {
         try Data(repeating: 0x55, count: 8_192).write(to: URL(fileURLWithPath: path))
         let store = store()
         await store.dropExpired { throw CancellationError() }
@@ -357,7 +357,7 @@ import TimeTestSupport
         #expect(try words == ["own"] && store.shed == 0)
     }
 
-    @Test func aTraceThatIsDiscardedLeavesNothing() throws {
+    @Test func discardedTraceLeavesNoFiles() throws {
         try Data("damaged".utf8).write(to: URL(fileURLWithPath: path + ".damaged"))
         let store = store()
         store.trace([step(.own)], at: Self.noon)
@@ -372,13 +372,13 @@ import TimeTestSupport
     }
 
     @Test(arguments: [0, 8_192])
-    func whatIsNoDatabaseAnyMoreIsDiscardedToo(size: Int) throws {
+    func fileThatIsNotADatabaseIsDiscarded(size: Int) throws {
         try Data(repeating: 0x55, count: size).write(to: URL(fileURLWithPath: path))
         TraceStore.discard(path: path, logger: logger)
         #expect(!exists())
     }
 
-    @Test func anotherProgramsDatabaseIsNotDiscarded() throws {
+    @Test func foreignDatabaseIsNotDiscarded() throws {
         let other = try DatabaseQueue(path: path)
         try other.write { try $0.execute(sql: "CREATE TABLE treasure (gold)") }
         try other.close()
@@ -386,7 +386,7 @@ import TimeTestSupport
         #expect(throws: TraceError.foreign(path)) { try TraceReader(path: path).beginning() }
     }
 
-    @Test func aDamagedFileIsPutAsideAndBegunAnew() throws {
+    @Test func damagedFileIsPutAsideAndRecreated() throws {
         let garbage = Data("this is no database, but long enough to look like one".utf8)
         try (garbage + Data(count: 8_192)).write(to: URL(fileURLWithPath: path))
         let store = store()
@@ -396,7 +396,7 @@ import TimeTestSupport
         #expect(try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")).starts(with: garbage))
     }
 
-    @Test func damageUnderARunningStoreIsFoundAndMended() throws {
+    @Test func damageWhileRunningIsFoundAndRepaired() throws {
         let first = store()
         for round in 0..<50 { first.trace((0..<50).map { step(.own, 10 + round * 50 + $0) }, at: Self.noon) }
         first.close()
@@ -414,7 +414,7 @@ import TimeTestSupport
         #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
     }
 
-    @Test func anotherProgramsDatabaseIsLeftAlone() throws {
+    @Test func foreignDatabaseIsNotChanged() throws {
         let other = try DatabaseQueue(path: path)
         try other.write { try $0.execute(sql: "CREATE TABLE treasure (gold); INSERT INTO treasure VALUES (1)") }
         try other.close()
@@ -427,7 +427,7 @@ import TimeTestSupport
         #expect(throws: TraceError.foreign(path)) { try TraceReader(path: path).beginning() }
     }
 
-    @Test func aDiskThatRefusesCostsTheTraceOnly() throws {
+    @Test func failingDiskLosesOnlyTheTrace() throws {
         let missing = folder.appendingPathComponent("missing/store-trace").path
         let store = TraceStore(path: missing, now: clock.now, logger: logger)
         store.trace([step(.own), step(.own, 2)], at: Self.noon)
@@ -448,7 +448,7 @@ import TimeTestSupport
         #expect(try TraceReader(path: missing).history(of: id(4), since: 0).count == 1)
     }
 
-    @Test func aFullDiskLosesWhatComesAndNothingElse() throws {
+    @Test func fullDiskLosesOnlyNewEntries() throws {
         var limits = TraceLimits()
         limits.rows = 100_000
         let first = store(limits)
@@ -463,7 +463,7 @@ import TimeTestSupport
         #expect(try words == ["own", "expired"])
     }
 
-    @Test func whatIsTooMuchAtOnceIsLostAndCounted() throws {
+    @Test func entriesBeyondTheLimitAreLostAndCounted() throws {
         let store = store()
         let many = (0..<TraceStore.pendingLimit).map { number in
             var step = step(.own, number + 10)
@@ -480,7 +480,7 @@ import TimeTestSupport
         #expect(try TraceReader(path: path).history(of: id(10), since: 0).count == 1)
     }
 
-    @Test func oneAccountDoesNotTakeAllThatMayWaitForTheDisk() throws {
+    @Test func oneAccountCannotFillThePendingEntries() throws {
         let store = store()
         store.holding {
             store.trace((0..<2 * TraceStore.pendingLimit).map { step(.own, $0 + 10) }, at: Self.noon)
@@ -494,7 +494,7 @@ import TimeTestSupport
     }
 
     /// Even 1,500 events for 32 devices of one account evict no other account's events from the trace.
-    @Test func oneAccountDoesNotPushTheOthersOut() throws {
+    @Test func oneAccountCannotEvictOthers() throws {
         let store = store(TraceLimits(rows: 10_000, days: 7))
         var honest = step(.queued, device: 99, delivery: "0191b0a0-0000-8000-8000-0123456789ab", reason: "reply")
         honest.account = PublicKey(Bytes32(words: (9, 9, 9, 9)))
@@ -513,7 +513,7 @@ import TimeTestSupport
         #expect(store.shed == 0)
     }
 
-    @Test func whatStrangersCauseTakesATenth() throws {
+    @Test func entriesCausedByStrangersTakeATenth() throws {
         let store = store(TraceLimits(rows: 1_000, days: 7))
         store.trace([step(.own)], at: Self.noon)
         for round in 0..<20 {
@@ -534,7 +534,7 @@ import TimeTestSupport
         #expect(reason.hasPrefix("ab[31m ü") && reason.utf8.count <= 200)
     }
 
-    @Test func saysWhenThereIsNothingToRead() {
+    @Test func missingTraceIsReported() {
         #expect(throws: TraceError.missing(path)) { try TraceReader(path: path).history(of: id(1), since: 0) }
     }
 }
@@ -565,7 +565,7 @@ import TimeTestSupport
         #expect(statuses.takeDue(at: end + .milliseconds(900), all: false).isEmpty)
     }
 
-    @Test mutating func lacksNothingThatCameWhileADeviceWaited() {
+    @Test mutating func delayedStatusIncludesLaterReports() {
         deliver(1, at: Self.start)
         _ = statuses.takeDue(at: Self.start, all: false)
         let (success, failure) = (Self.start + .milliseconds(100), Self.start + .milliseconds(200))
@@ -577,7 +577,7 @@ import TimeTestSupport
     }
 
     /// An operator who looks at a device after its first push finds it, even while other devices get many pushes.
-    @Test mutating func writesWhatADeviceHearsFirstAtOnce() {
+    @Test mutating func firstStatusOfADeviceIsWrittenImmediately() {
         deliver(1, at: Self.start)
         _ = statuses.takeDue(at: Self.start, all: false)
         let later = Self.start + .milliseconds(300)
@@ -588,7 +588,7 @@ import TimeTestSupport
         #expect(numbers(statuses.takeDue(at: Self.start + .seconds(1), all: false)) == [1, 2])
     }
 
-    @Test mutating func keepsNothingBackAtTheEnd() {
+    @Test mutating func closeWritesAllStatuses() {
         deliver(1, at: Self.start)
         _ = statuses.takeDue(at: Self.start, all: false)
         deliver(1, at: Self.start)
@@ -603,7 +603,7 @@ import TimeTestSupport
         #expect(numbers(statuses.takeDue(at: Self.start - .hours(1), all: false)) == [1])
     }
 
-    @Test mutating func isBounded() {
+    @Test mutating func waitingStatusesAreBounded() {
         for number in 1...5 as ClosedRange<Int64> { deliver(number, at: Self.start) }
         let later = Self.start + .milliseconds(1)
         deliver(2, at: later)

@@ -41,7 +41,7 @@ struct SpanQueueTests {
         #expect(queue.counts == SpanQueue.Counts(sent: 515, dropped: 0, refused: 2))
     }
 
-    @Test mutating func aCollectorThatIsAwayCostsSpansInTheEnd() {
+    @Test mutating func unreachableCollectorDropsSpansEventually() {
         queue.add(spans(9_000), now: 0)
         #expect(queue.counts.dropped == 9_000 - 8_192)
         var now: Timestamp = 0
@@ -60,7 +60,7 @@ struct SpanQueueTests {
         #expect(queue.next(now: now) == .wait(until: now + .seconds(30)))
     }
 
-    @Test mutating func whatIsRefusedIsNotTriedAgain() {
+    @Test mutating func refusedSpansAreNotRetried() {
         queue.add(spans(3), now: 0)
         #expect(queue.next(now: 0, isLast: true) != .nothing)
         queue.finish(.refused, now: 0)
@@ -73,7 +73,7 @@ struct SpanQueueTests {
         (200, #"{"partialSuccess":{"rejectedSpans":4,"errorMessage":"x"}}"#, .taken(refused: 4)),
         (400, "", .refused), (401, "", .refused), (429, "", .later(.zero)), (503, "", .later(.zero)),
     ])
-    func answersMeanWhatOTLPSays(status: Int, body: String, outcome: SpanQueue.Outcome) {
+    func responsesFollowOTLP(status: Int, body: String, outcome: SpanQueue.Outcome) {
         let response = HTTPResponse(status: status, body: Array(body.utf8))
         #expect(SpanQueue.Outcome(.success(response)) == outcome)
         #expect(SpanQueue.Outcome(.failure(HTTPError(.timeout, mayHaveBeenProcessed: true))) == .later(.zero))
@@ -84,12 +84,12 @@ struct SpanQueueTests {
         ("https://otel.example.com/base/", "https://otel.example.com/base/v1/traces"),
         ("http://[::1]:4318/v1/traces", "http://[::1]:4318/v1/traces"),
     ])
-    func thePathForTracesIsAdded(url: String, endpoint: String) {
+    func tracesPathIsAppended(url: String, endpoint: String) {
         #expect(TracingSettings(url: url)?.endpoint == endpoint)
     }
 
     @Test(arguments: ["", "127.0.0.1:4318", "grpc://x:4317", "http://user:pass@x/", "http://x/?a=1"])
-    func whatIsNoCollectorIsRefused(url: String) { #expect(TracingSettings(url: url) == nil) }
+    func invalidCollectorURLIsRefused(url: String) { #expect(TracingSettings(url: url) == nil) }
 
     @Test func headersComeFromAFile() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "headers-\(UUID().uuidString)").path

@@ -62,7 +62,7 @@ struct SpanRecorderTests {
         }
     }
 
-    @Test mutating func aPushHasItsWholeWay() throws {
+    @Test mutating func pushHasSpansForEveryStep() throws {
         let event = try event(1)
         let context = try #require(ids.context(of: event))
         let roots = recorder.add([queued(event)], at: 1_000)
@@ -84,14 +84,14 @@ struct SpanRecorderTests {
         #expect(Set([failed[0].id, ends[0].id, ends[1].id, context.root]).count == 4)
     }
 
-    @Test mutating func theCourierMayBeFasterThanThePipeline() throws {
+    @Test mutating func reportMayArriveBeforeItsStep() throws {
         recorder.began([start(1)], at: 1_001)
         #expect(recorder.ended([report(.delivered, attempt: 1, status: 200)], at: 1_002).isEmpty)
         let spans = recorder.add([queued(try event(1))], at: 1_000)
         #expect(Set(spans.map(\.name)) == ["event", "delivery", "attempt"])
     }
 
-    @Test mutating func anEndMayBeReportedBeforeItsBeginning() throws {
+    @Test mutating func endMayBeReportedBeforeTheStart() throws {
         _ = recorder.add([queued(try event(1))], at: 1_000)
         #expect(recorder.ended([report(.retry, attempt: 1)], at: 1_002).map(\.start) == [1_002])
         recorder.began([start(1)], at: 1_003)
@@ -120,13 +120,13 @@ struct SpanRecorderTests {
         #expect(ends.last?.events.map(\.name) == ["held", "batched", "released"])
     }
 
-    @Test mutating func aHeldPushMayGoOnInAnother() throws {
+    @Test mutating func heldPushMayContinueInAnother() throws {
         _ = recorder.add([TraceStep(step: .held, event: try event(1), delivery: "d1")], at: 1_000)
         let spans = recorder.add([TraceStep(step: .joined, event: nil, delivery: "d1", reason: "d0")], at: 2_000)
         #expect(spans.map { text($0, "carillon.outcome") } == ["joined"])
     }
 
-    @Test func whatIsNotSampledHasNoSpans() throws {
+    @Test func unsampledEventHasNoSpans() throws {
         var none = SpanRecorder(try Self.ids(sample: 0))
         #expect(none.add([queued(try event(1))], at: 1_000).isEmpty)
         #expect(none.ended([report(.delivered, attempt: 1)], at: 1_001).isEmpty)
@@ -136,7 +136,7 @@ struct SpanRecorderTests {
         #expect(try Self.ids(sample: 0.1).context(of: event(5)) == tenth.context(of: event(5)))
     }
 
-    @Test mutating func thereAreLimits() throws {
+    @Test mutating func recorderMemoryIsLimited() throws {
         for number in 0..<20_000 {
             _ = recorder.add([TraceStep(step: .held, event: try event(1), delivery: "d\(number)")], at: 1_000)
             recorder.began(
@@ -147,7 +147,7 @@ struct SpanRecorderTests {
         #expect(recorder.shed == 20_000 - 16_384)
     }
 
-    @Test mutating func theJSONIsOTLPs() throws {
+    @Test mutating func jsonFollowsOTLP() throws {
         let spans = recorder.add([queued(try event(1))], at: 1_000)
         let body = OTLP.body(spans, service: "a \"b\"", version: "1")
         let json = try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any])

@@ -91,7 +91,7 @@ private struct Sample {
 }
 
 @Suite struct BackupArchiveTests {
-    @Test(arguments: [false, true]) func readsWhatItWrites(isEncrypted: Bool) throws {
+    @Test(arguments: [false, true]) func writtenFormRoundTrips(isEncrypted: Bool) throws {
         let sample = try Sample()
         defer { sample.remove() }
         let identity = isEncrypted ? try sample.identity() : nil
@@ -108,7 +108,7 @@ private struct Sample {
     }
 
     /// Only tar's padding between the files may change.
-    @Test(arguments: [false, true]) func noticesChangedBytes(isEncrypted: Bool) throws {
+    @Test(arguments: [false, true]) func changedBytesAreDetected(isEncrypted: Bool) throws {
         let sample = try Sample()
         defer { sample.remove() }
         let identity = isEncrypted ? try sample.identity() : nil
@@ -123,7 +123,7 @@ private struct Sample {
         }
     }
 
-    @Test(arguments: [false, true]) func noticesTruncation(isEncrypted: Bool) throws {
+    @Test(arguments: [false, true]) func truncationIsDetected(isEncrypted: Bool) throws {
         let sample = try Sample()
         defer { sample.remove() }
         let identity = isEncrypted ? try sample.identity() : nil
@@ -135,7 +135,7 @@ private struct Sample {
         }
     }
 
-    @Test func saysHowAnEncryptedBackupIsOpened() throws {
+    @Test func encryptedBackupErrorShowsHowToDecrypt() throws {
         let sample = try Sample()
         defer { sample.remove() }
         let path = try sample.backup(recipient: sample.identity().recipient)
@@ -149,7 +149,7 @@ private struct Sample {
     @Test(arguments: [
         ("age-encryption.org/v1\n-> X25519", BackupEncryption.age), ("-----BEGIN AGE ENCRYPTED FILE-----\n", .age),
         ("-----BEGIN PGP MESSAGE-----\n", .gpg), ("carillon-backup/manifest.json", nil), ("", nil),
-    ]) func knowsWhatEncryptedAFile(start: String, program: BackupEncryption?) {
+    ]) func encryptionProgramIsDetected(start: String, program: BackupEncryption?) {
         #expect(BackupEncryption(start: start.utf8) == program)
         #expect(BackupEncryption(start: [0x85, 0x01, 0x0C]) == .gpg)
     }
@@ -171,14 +171,14 @@ private struct Sample {
         #expect(throws: BackupError.damaged("manifest.json is too long")) { try sample.read(path) }
     }
 
-    @Test(arguments: ["outbox.sqlite", "SHA256SUMS", "manifest.json"]) func noticesMissingFiles(name: String) throws {
+    @Test(arguments: ["outbox.sqlite", "SHA256SUMS", "manifest.json"]) func missingFileIsDetected(name: String) throws {
         let sample = try Sample()
         defer { sample.remove() }
         let path = try sample.archive { try FileManager.default.removeItem(atPath: $0 + "/" + name) }
         #expect(throws: BackupError.self) { try sample.read(path) }
     }
 
-    @Test func refusesFilesThatTheManifestDoesNotName() throws {
+    @Test func filesMissingInTheManifestAreRefused() throws {
         let sample = try Sample()
         defer { sample.remove() }
         let path = try sample.archive { try Data([1]).write(to: URL(fileURLWithPath: $0 + "/more")) }
@@ -202,7 +202,7 @@ private struct Sample {
     }
 
     @Test(arguments: ["../registry", "a/b", ".hidden", "manifest.json", "", "white space", "line\nbreak"])
-    func refusesNamesThatLeadElsewhere(name: String) throws {
+    func pathTraversalIsRefused(name: String) throws {
         let sample = try Sample()
         defer { sample.remove() }
         let json = try sample.manifest { $0.files[1].name = name }.json
@@ -220,7 +220,7 @@ private struct Sample {
     }
 
     @Test(arguments: [[], Array("%PDF-1.4".utf8), [UInt8](repeating: 0, count: 4_096)])
-    func refusesWhatIsNoBackup(bytes: [UInt8]) throws {
+    func invalidBackupIsRefused(bytes: [UInt8]) throws {
         let sample = try Sample()
         defer { sample.remove() }
         let path = try sample.file(bytes)

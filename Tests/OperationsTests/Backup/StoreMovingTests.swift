@@ -86,7 +86,7 @@ private struct Place {
 private struct Interruption: Error {}
 
 @Suite struct StoreMovingTests {
-    @Test func restoresWhatWasBackedUp() throws {
+    @Test func backupIsRestored() throws {
         let place = try Place()
         defer { place.remove() }
         let backup = try place.backup()
@@ -100,7 +100,7 @@ private struct Interruption: Error {}
     }
 
     /// Identity, relay marks, plugin state, paces and accepted events.
-    @Test(arguments: [false, true]) func everythingArrives(byMigration: Bool) throws {
+    @Test(arguments: [false, true]) func everythingIsMigrated(byMigration: Bool) throws {
         let place = try Place()
         defer { place.remove() }
         let identity = try IdentityFile(path: place.configuration.keyFile).read()
@@ -135,14 +135,14 @@ private struct Interruption: Error {}
         #expect(outbox.count == 3)
     }
 
-    @Test func leavesOutWhatWaitsWhenAsked() throws {
+    @Test func queuedPushesAreOmittedOnRequest() throws {
         let place = try Place()
         defer { place.remove() }
         #expect(try place.restore(place.backup(), dropsWaiting: true)?.dropped == 3)
         #expect(try place.waitingAtNew() == 0)
     }
 
-    @Test func writesOverNothing() throws {
+    @Test func existingFilesAreNotOverwritten() throws {
         let place = try Place()
         defer { place.remove() }
         let backup = try place.backup()
@@ -173,7 +173,7 @@ private struct Interruption: Error {}
         _ = try place.migrate()
     }
 
-    @Test func leavesNothingOfADamagedBackup() throws {
+    @Test func damagedBackupLeavesNoFiles() throws {
         let place = try Place()
         defer { place.remove() }
         let backup = try place.backup()
@@ -227,7 +227,7 @@ private struct Interruption: Error {}
         }
     }
 
-    @Test func aRetiredStoreIsServedNoMore() throws {
+    @Test func retiredStoreIsNotServed() throws {
         let place = try Place()
         defer { place.remove() }
         let backup = try place.backup { $0.retires = true }
@@ -238,7 +238,7 @@ private struct Interruption: Error {}
     }
 
     /// While a writer continues, every record in the registry's copy has its counterpart in the outbox's copy.
-    @Test func copiesBothDatabasesOfOneMoment() throws {
+    @Test func bothDatabasesAreCopiedConsistently() throws {
         let place = try Place(deliveries: 0)
         defer { place.remove() }
         let registry = try RegistryStore(path: place.configuration.storePath)

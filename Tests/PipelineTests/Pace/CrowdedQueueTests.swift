@@ -22,7 +22,7 @@ import TimeTestSupport
         try Workbench.paced(policy, capacity: room)
     }
 
-    @Test func whatComesForACrowdedQueueIsGathered() throws {
+    @Test func eventsForACrowdedQueueAreBatched() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "wake")
         room.set(0, of: Self.ios)
@@ -48,7 +48,7 @@ import TimeTestSupport
         #expect(try bench.rows().held == 0)
     }
 
-    @Test func theNextEventTakesAlongWhatWaited() throws {
+    @Test func nextEventIsBatchedWithHeldOnes() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "wake")
         room.set(0, of: Self.ios)
@@ -58,7 +58,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.count) == [2])
     }
 
-    @Test func aSingleOneGoesAsItself() throws {
+    @Test func singleHeldEventIsSentAsItself() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "alert")
         room.set(0, of: Self.ios)
@@ -68,7 +68,7 @@ import TimeTestSupport
         #expect(bench.kept.map { $0.notification.body.contains("the text") } == [true])
     }
 
-    @Test func whatIsHeldSurvivesARestart() throws {
+    @Test func heldEventsSurviveARestart() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "wake")
         room.set(0, of: Self.ios)
@@ -81,7 +81,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.count) == [2])
     }
 
-    @Test func whoWaitsForRoomAsksLessAndLess() throws {
+    @Test func waitForCapacityBacksOff() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "wake")
         room.set(0, of: Self.ios)
@@ -92,7 +92,7 @@ import TimeTestSupport
         #expect(100...130 ~= room.asked)
     }
 
-    @Test func roomGoesToAsManyAsThereIs() throws {
+    @Test func freeCapacityIsUsedByWaitingDevices() throws {
         let bench = try bench()
         let owners = try (0..<5).map { _ in try bench.account(mode: "wake") }
         room.set(0, of: Self.ios)
@@ -125,7 +125,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 3)
     }
 
-    @Test func aRefusedBatchHoldsAndLosesNothing() throws {
+    @Test func refusedBatchHoldsNoEventsAndLosesNone() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "wake")
         room.set(0, of: Self.ios)
@@ -140,7 +140,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.count) == [1])
     }
 
-    @Test func aClockThatIsPutBackMakesNobodyWaitLonger() throws {
+    @Test func clockThatIsSetBackDoesNotExtendTheWait() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "wake")
         room.set(0, of: Self.ios)
@@ -153,7 +153,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func operatorsAreToldWhatIsWaitedFor() throws {
+    @Test func holdReasonIsReported() throws {
         let bench = try bench()
         let owner = try bench.account(mode: "wake")
         room.set(0, of: Self.ios)

@@ -9,7 +9,7 @@ import Testing
     private typealias Push = PaceDriver.Push
 
     @Test(arguments: [-10.5, -3600, -86_400, -40_000_000] as [Double])
-    func aClockThatGoesBackMakesNobodyWaitForItToComeAgain(jump: Double) {
+    func clockThatGoesBackDoesNotExtendTheCooldown(jump: Double) {
         var driver = PaceDriver()
         driver.match()
         driver.go(to: 10)
@@ -21,7 +21,7 @@ import Testing
         #expect(driver.pushes.map(\.count) == [1, 1])
     }
 
-    @Test func aSmallStepBackMovesNoTimer() {
+    @Test func smallClockStepMovesNoTimer() {
         var driver = PaceDriver()
         driver.match()
         driver.go(to: 10)
@@ -31,7 +31,7 @@ import Testing
         #expect(driver.pushes.map(\.at) == [0, 60])
     }
 
-    @Test func aClockThatGoesAheadWakesWhoIsDueByIt() {
+    @Test func clockThatJumpsAheadReleasesDueDevices() {
         var driver = PaceDriver()
         driver.match()
         driver.match()
@@ -39,7 +39,7 @@ import Testing
         #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 61, count: 1)])
     }
 
-    @Test func aWindowThatLiesAheadBeginsNow() {
+    @Test func windowInTheFutureStartsNow() {
         var driver = PaceDriver(pace: Pace(window: .seconds(30)))
         for _ in 0..<4 { driver.match() }
         driver.setClock(to: -1000)
@@ -49,7 +49,7 @@ import Testing
         #expect(driver.pushes.map(\.at) == [0, 0, 0, -970])
     }
 
-    @Test func aDayThatLiesAheadBecomesTodayWithItsCount() {
+    @Test func dayInTheFutureBecomesTodayWithItsCount() {
         var driver = PaceDriver(pace: Pace(dailyCap: 2))
         driver.setClock(to: 50_000)
         driver.match()
@@ -64,7 +64,7 @@ import Testing
         #expect(driver.pushes.last == Push(at: 43_200, count: 1))
     }
 
-    @Test func whatFailsAfterAJumpBackOverMidnightIsGivenBackAllTheSame() {
+    @Test func failureAfterAJumpBackOverMidnightIsRefunded() {
         var driver = PaceDriver(pace: Pace(dailyCap: 1))
         driver.outcomes = [nil]
         driver.setClock(to: 43_300)

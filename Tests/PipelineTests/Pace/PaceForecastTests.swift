@@ -29,23 +29,23 @@ import TimeTestSupport
         #expect(forecast.pushesToday == pushes)
     }
 
-    @Test func ofADeviceThatWasNeverWoken() {
+    @Test func forecastOfANewDevice() {
         expect(forecast(nil), nil)
     }
 
-    @Test func ofOneThatWasWokenAMomentAgo() {
+    @Test func forecastDuringACooldown() {
         let row = PaceRow(device: device, pushedAt: now - .seconds(20), dayOfPushes: today, pushes: 1)
         expect(forecast(row), .cooldown, until: now + .seconds(40), pushes: 1)
     }
 
-    @Test func ofOneThatHadItsPushes() {
+    @Test func forecastAtTheDailyCap() {
         let row = PaceRow(device: device, pushedAt: now - .seconds(20), dayOfPushes: today, pushes: 3)
         expect(forecast(row), .cap, until: now + .hours(12), pushes: 3)
         let yesterday = PaceRow(device: device, pushedAt: now - .days(1), dayOfPushes: today - 1, pushes: 3)
         expect(forecast(yesterday), nil)
     }
 
-    @Test func ofOneToWhichAPushIsUnderWay() {
+    @Test func forecastWithAPushInFlight() {
         let row = PaceRow(
             device: device,
             dayOfPushes: today,
@@ -56,11 +56,11 @@ import TimeTestSupport
         expect(forecast(row), .underWay, pushes: 1)
     }
 
-    @Test func ofOneInItsQuietHours() throws {
+    @Test func forecastDuringQuietHours() throws {
         expect(forecast(nil, try quiet(lettingThrough: true)), .quiet, until: now + .hours(1))
     }
 
-    @Test func ofOneWhoseWindowIsFull() {
+    @Test func forecastWithAFullWindow() {
         let policy = PacingPolicy(cooldown: .zero)
         let row = PaceRow(
             device: device,
@@ -73,7 +73,7 @@ import TimeTestSupport
         expect(forecast(row, PacePreferences(), policy), .window, until: now + .seconds(20), pushes: 3)
     }
 
-    @Test func ofADeviceThatHadItsBackgroundPushes() {
+    @Test func forecastAtTheBackgroundPushLimit() {
         let row = PaceRow(
             device: device,
             silentPushes: [now - .minutes(50), now - .seconds(2_000), now - .seconds(1_000)]
@@ -113,7 +113,7 @@ import TimeTestSupport
         return PacePreferences(quiet: quiet)
     }
 
-    @Test func directMessagesThatPassQuietHoursHaveATurnOfTheirOwn() throws {
+    @Test func directMessagesThatBypassQuietHoursHaveTheirOwnTurn() throws {
         let row = PaceRow(device: device, pushedAt: now - .seconds(20), dayOfPushes: today, pushes: 1)
         let rows = [held(0, isMessage: false, 3), held(1, isMessage: true, 2)]
         let forecast = PaceForecast(
@@ -136,7 +136,7 @@ import TimeTestSupport
         #expect(Set(strict.groups.map(\.turn.at)) == [now + .hours(1)])
     }
 
-    @Test func whatExceededItsWindowWaitsForItsEnd() throws {
+    @Test func deviceThatExceededItsWindowWaitsForItsEnd() throws {
         let row = PaceRow(device: device, pushedAt: now - .seconds(6), windowStart: now - .seconds(10), matches: 5)
         let rows = [held(0, isMessage: true, hasOverflowed: true), held(1, isMessage: true)]
         let policy = PacingPolicy(cooldown: .seconds(5))
@@ -149,7 +149,7 @@ import TimeTestSupport
         #expect(later.groups.map(\.turn.reason) == [nil, nil])
     }
 
-    @Test func pushesThatNothingLimitsAreNotCounted() throws {
+    @Test func unlimitedPushesAreNotCounted() throws {
         let unlimited = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0)
         #expect(forecast(nil, PacePreferences(), unlimited).pushesToday == nil)
         #expect(forecast(nil, try quiet(lettingThrough: true), unlimited).pushesToday == nil)

@@ -70,28 +70,28 @@ import TimeTestSupport
     /// The outcome of the story without a restart.
     private static let undisturbed = Result { try PaceRestartTests().play(restartingAfter: []) }
 
-    @Test func theStoryIsWorthTelling() throws {
+    @Test func scenarioCoversBatchesAndLongGaps() throws {
         let outcome = try Self.undisturbed.get()
         #expect(outcome.counts.count >= 8)
         #expect(outcome.counts.contains { $0 > 2 })
         #expect(outcome.moments.contains { $0 > .days(1) })
     }
 
-    /// Each step is tried in the long form; `manyRestartsChangeNothing` covers all of them together.
+    /// Each step is tried in the long form; `manyRestartsChangeNoPushes` covers all of them together.
     @Test(arguments: Array(stride(from: 0, to: story.count, by: TestLength.rounds(4, long: 1))))
-    func aRestartChangesNothing(after place: Int) throws {
+    func restartChangesNoPushes(after place: Int) throws {
         #expect(try play(restartingAfter: [place]) == Self.undisturbed.get())
     }
 
-    @Test func manyRestartsChangeNothing() throws {
+    @Test func manyRestartsChangeNoPushes() throws {
         #expect(try play(restartingAfter: Set(Self.story.indices)) == Self.undisturbed.get())
     }
 
-    @Test func neitherDoesAnEndThatNobodyHeardOf() throws {
+    @Test func unreportedOutcomeDoesNotEither() throws {
         #expect(try play(restartingAfter: Set(Self.story.indices), isTold: false) == Self.undisturbed.get())
     }
 
-    @Test func whatLeftTheOutboxWithoutATraceCountsAsDelivered() throws {
+    @Test func deliveryThatLeftTheOutboxWithoutATraceCountsAsDelivered() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         bench.submit([try bench.note(to: owner)])
@@ -108,7 +108,7 @@ import TimeTestSupport
         #expect(bench.kept.last?.acceptedAt == Workbench.start + .minutes(1))
     }
 
-    @Test func rowsThatMeanNothingAreDroppedAtTheStart() throws {
+    @Test func meaninglessRowsAreDroppedAtTheStart() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         bench.submit([try bench.note(to: owner)])
@@ -121,7 +121,7 @@ import TimeTestSupport
         #expect(try bench.rows().paces == 0)
     }
 
-    @Test func aNotificationThatCannotBeReadAnyMoreSaysLess() throws {
+    @Test func unreadableNotificationIsSentAsACount() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner)])

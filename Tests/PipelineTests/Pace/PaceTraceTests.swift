@@ -24,7 +24,7 @@ import Testing
         return bench.observed.steps.filter { $0.event == nil && $0.delivery == delivery }
     }
 
-    @Test func whatTheDiskRefusedWasNeverHeldWithOthers() throws {
+    @Test func eventRefusedByTheDiskIsNotBatched() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         let two = try held(1, bench, owner)[0]
@@ -42,7 +42,7 @@ import Testing
         #expect(bench.kept.map(\.notification.count) == [1, 1])
     }
 
-    @Test func aDiskThatRefusesReleasesFillsNoTrace() throws {
+    @Test func failingDiskDoesNotFillTheTrace() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         let events = try held(2, bench, owner)
@@ -57,7 +57,7 @@ import Testing
         #expect(bench.count(.released) == 1 && bench.count(.queued) == 2)
     }
 
-    @Test func whatGoesUnderAnotherNumberSaysWhich() throws {
+    @Test func eventSentUnderAnotherIDNamesIt() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         let mention = try held(1, bench, owner)[0]
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func whatJoinsAnotherGroupBeforeItsTimeSaysWhich() throws {
+    @Test func eventThatJoinsAnotherGroupEarlyNamesIt() throws {
         let bench = try Workbench.paced(PacingPolicy(cooldown: .zero))
         let owner = try Workbench.keys()
         let quiet = #","quiet":{"start":"00:00","end":"06:00","tz":"UTC"}"#
@@ -97,7 +97,7 @@ import Testing
         #expect(try steps(of: events[2], bench).map(\.step) == [.released])
     }
 
-    @Test func whatExpiresWhileItIsHeldSaysSo() throws {
+    @Test func eventThatExpiresWhileHeldIsTracedAsExpired() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         _ = try held(0, bench, owner)
@@ -108,7 +108,7 @@ import Testing
         #expect(try steps(of: brief, bench).map(\.step) == [.expired])
     }
 
-    @Test(arguments: [false, true]) func whatADeviceTookAlongIsSaid(isDiskFull: Bool) throws {
+    @Test(arguments: [false, true]) func heldEventsOfARemovedDeviceAreTraced(isDiskFull: Bool) throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         let events = try held(2, bench, owner)
@@ -127,7 +127,7 @@ import Testing
         #expect(bench.count(.left) == 1)
     }
 
-    @Test func aDeviceThatWentWhileNobodyListenedIsTold() throws {
+    @Test func deviceRemovedWhileTheRouterWasDownIsTraced() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         let event = try held(1, bench, owner)[0]

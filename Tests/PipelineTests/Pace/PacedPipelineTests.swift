@@ -15,7 +15,7 @@ import TimeTestSupport
 
 /// Pacing through the pipeline, on an outbox on disk.
 @Suite struct PacedPipelineTests {
-    @Test func whatIsHeldGoesAsItselfWithItsOwnText() throws {
+    @Test func heldEventIsSentWithItsOwnText() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner, "first")])
@@ -33,7 +33,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: Mode.allCases)
-    func aBatchTellsACountAndNoContent(mode: Mode) throws {
+    func batchShowsACountAndNoContent(mode: Mode) throws {
         let sealer = FakeSealer()
         let bench = try Workbench.paced(dependencies: PipelineDependencies(sealer: sealer))
         let owner = try bench.account(mode: mode.name)
@@ -62,7 +62,7 @@ import TimeTestSupport
         #expect(bench.count(.batched) == 2)
     }
 
-    @Test func aMatchThatGoesTakesAlongWhatWaited() throws {
+    @Test func sentEventIsBatchedWithHeldOnes() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         bench.submit([try bench.note(to: owner)])
@@ -75,7 +75,7 @@ import TimeTestSupport
         #expect(try bench.rows().held == 0)
     }
 
-    @Test func theThreadWakesByItselfWhenSomebodysTimeComes() async throws {
+    @Test func threadWakesWhenAHeldEventIsDue() async throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         bench.submit([try bench.note(to: owner)])
@@ -138,7 +138,7 @@ import TimeTestSupport
         #expect(bench.kept.last?.notification == .wake(.dm, urgency: .high, count: 2))
     }
 
-    @Test func aSingleOneThatExpiredWhileItWasHeldIsNotSent() throws {
+    @Test func singleEventThatExpiredWhileHeldIsNotSent() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner)])
@@ -162,7 +162,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [false, true])
-    func severalThatExpiredWhileTheyWereHeldWakeNobody(afterARestart: Bool) throws {
+    func severalEventsExpiredWhileHeldSendNoPush(afterARestart: Bool) throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner)])
@@ -176,7 +176,7 @@ import TimeTestSupport
         #expect(try bench.rows().held == 0)
     }
 
-    @Test func whatComesAfterOneThatExpiredKeepsItsText() throws {
+    @Test func eventAfterAnExpiredOneKeepsItsText() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner)])
@@ -192,7 +192,7 @@ import TimeTestSupport
         #expect(bench.count(.expired) == 1)
     }
 
-    @Test func whatGoesAtOnceTakesNothingAlongThatExpired() throws {
+    @Test func immediatePushTakesNoExpiredEventsAlong() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner)])
@@ -206,7 +206,7 @@ import TimeTestSupport
         #expect(try bench.rows().held == 0)
     }
 
-    @Test func severalThatARuleLetsExpireDoSoToo() throws {
+    @Test func severalHeldEventsExpireByTheirRule() throws {
         let rules = try RuleBook(
             yaml: "version: 1\nrules:\n  - { match: { kinds: [1] }, title: hello, expires: 1m }\n",
             name: "test"
@@ -221,7 +221,7 @@ import TimeTestSupport
         #expect(bench.count(.expired) == 1)
     }
 
-    @Test func withoutACooldownTheFirstThreeOfAWindowGoAsThemselves() throws {
+    @Test func firstThreeEventsOfAWindowAreSentSeparatelyWithoutACooldown() throws {
         let bench = try Workbench.paced(PacingPolicy(cooldown: .zero))
         let owner = try bench.account(mode: "alert")
         for number in 1...5 { bench.submit([try bench.note(to: owner, "note \(number)")]) }
@@ -232,7 +232,7 @@ import TimeTestSupport
         #expect(bench.kept.last?.acceptedAt == Workbench.start + .seconds(30))
     }
 
-    @Test func whatARuleLetsExpireDoesSoWhileItIsHeld() throws {
+    @Test func heldEventExpiresByItsRule() throws {
         let rules = try RuleBook(
             yaml: "version: 1\nrules:\n  - { match: { kinds: [1] }, title: hello, expires: 1m }\n",
             name: "test"
@@ -247,7 +247,7 @@ import TimeTestSupport
         #expect(bench.count(.expired) == 1)
     }
 
-    @Test func aDeviceThatGoesTakesAlongWhatIsHeldForIt() throws {
+    @Test func removedDeviceDropsItsHeldEvents() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner)])
@@ -262,7 +262,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func aDeviceThatWentWhileNobodyListenedIsForgottenAtTheStart() throws {
+    @Test func deviceRemovedWhileTheRouterWasDownIsForgottenAtTheStart() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner)])
@@ -276,7 +276,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    @Test func whoIsRegisteredAnewIsWokenAsTheyWishNow() throws {
+    @Test func deviceThatRegistersAgainIsNotifiedInItsNewMode() throws {
         let bench = try Workbench.paced()
         let owner = try Workbench.keys()
         let content = Workbench.content(mode: "alert", further: #","batch":{"cooldown_seconds":3600}"#)
@@ -295,7 +295,7 @@ import TimeTestSupport
         #expect(bench.kept.last?.notification.title == "")
     }
 
-    @Test func aDiskThatRefusesAcceptsNothingAndForgetsNothing() throws {
+    @Test func failingDiskAcceptsNoEventsAndLosesNone() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "wake")
         bench.submit([try bench.note(to: owner)])
@@ -328,7 +328,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.count) == [1, 1])
     }
 
-    @Test func devicesThatWishNoPaceAreLeftAlone() throws {
+    @Test func devicesWithoutPacingAreNotPaced() throws {
         let bench = try Workbench.paced(PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0))
         let owner = try bench.account(mode: "wake")
         bench.submit(try (0..<10).map { _ in try bench.note(to: owner) })
@@ -336,7 +336,7 @@ import TimeTestSupport
         #expect(try bench.rows() == (0, 0))
     }
 
-    @Test func aPushServiceThatIsDownFillsNoOutbox() throws {
+    @Test func unavailablePushServiceDoesNotFillTheOutbox() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         for _ in 0..<200 { bench.submit([try bench.note(to: owner)]) }
@@ -348,7 +348,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [false, true])
-    func aPushThatStandsAsideSilencesNobody(afterARestart: Bool) throws {
+    func nonBlockingPushDoesNotSilenceItsDevice(afterARestart: Bool) throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner, "poison")])

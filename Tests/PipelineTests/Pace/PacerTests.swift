@@ -36,7 +36,7 @@ import TimeTestSupport
         return pacer
     }
 
-    @Test func aBatchThatTheDiskRefusesHasDoneNothing() {
+    @Test func batchRefusedByTheDiskChangesNoState() {
         var pacer = held()
         let before = pacer[device]
         _ = pacer.admit(match(3), of: device, account, pace, at: start + .milliseconds(2))
@@ -51,7 +51,7 @@ import TimeTestSupport
         #expect(!pacer.uncommitted.isTouched)
     }
 
-    @Test func aReleaseThatTheDiskRefusesComesAgain() {
+    @Test func releaseRefusedByTheDiskIsRepeated() {
         var pacer = held()
         let due = start + .minutes(1)
         #expect(pacer.nextDue == due)
@@ -63,7 +63,7 @@ import TimeTestSupport
         #expect(pacer.takeDue(at: due + .seconds(1)) { _, _ in pace } == first)
     }
 
-    @Test func theEndOfADeliveryHoldsWhateverTheDiskSays() {
+    @Test func deliveryEndCountsEvenIfTheDiskFails() {
         var pacer = Pacer()
         pacer.notice(start)
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
@@ -80,7 +80,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func howEndsWhatStoodAsideMeansNothing() {
+    @Test func outcomeOfANonBlockingDeliveryIsIgnored() {
         var pacer = Pacer()
         pacer.notice(start)
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
@@ -94,7 +94,7 @@ import TimeTestSupport
         #expect(pacer[device] == before)
     }
 
-    @Test func whoMovesWaitsForNothingAtTheFormerPlaceWhateverTheDiskSays() {
+    @Test func movedDeviceDoesNotWaitForItsFormerPlaceEvenIfTheDiskFails() {
         var pacer = Pacer()
         pacer.notice(start)
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
@@ -116,7 +116,7 @@ import TimeTestSupport
         #expect(!pacer.uncommitted.isTouched)
     }
 
-    @Test func endsOfOtherDeliveriesMeanNothing() {
+    @Test func endsOfOtherDeliveriesAreIgnored() {
         var pacer = Pacer()
         pacer.notice(start)
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
@@ -128,7 +128,7 @@ import TimeTestSupport
         #expect(pacer.places.count == 1)
     }
 
-    @Test func wishesThatChangeCountAtOnce() {
+    @Test func changedPreferencesApplyImmediately() {
         var pacer = held()
         pacer.reconsider(device)
         #expect(pacer.takeDue(at: start + .milliseconds(5)) { _, _ in pace } == [])
@@ -137,13 +137,13 @@ import TimeTestSupport
         #expect(pacer.takeDue(at: start + .milliseconds(5)) { _, _ in Pace(cooldown: .milliseconds(3)) }.count == 1)
     }
 
-    @Test func otherBoundsCountForAllAtOnce() {
+    @Test func changedBoundsApplyToAllImmediately() {
         var pacer = held()
         pacer.reconsiderAll()
         #expect(pacer.takeDue(at: start + .milliseconds(5)) { _, _ in Pace() }.count == 1)
     }
 
-    @Test func aDeviceThatIsGoneTakesItsGroupsAlong() {
+    @Test func goneDeviceDropsItsGroups() {
         var pacer = held()
         pacer.forget(device)
         #expect(Array(pacer.uncommitted.forgotten.keys) == [device])
@@ -156,14 +156,14 @@ import TimeTestSupport
         #expect(pacer.uncommitted.forgotten.isEmpty)
     }
 
-    @Test func whoeverIsRegisteredNoMoreIsForgottenWhenTheTimeComes() {
+    @Test func deregisteredDeviceIsForgottenWhenItsTimeComes() {
         var pacer = held()
         #expect(pacer.takeDue(at: start + .minutes(1)) { _, _ in nil } == [])
         #expect(Array(pacer.uncommitted.forgotten.keys) == [device])
         #expect(pacer.places.count == 0)
     }
 
-    @Test func aGroupKnowsTheLeastStrictModeAndTheHighestUrgencyOfItsMembers() {
+    @Test func groupHasItsLeastStrictModeAndHighestUrgency() {
         var pacer = Pacer()
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
@@ -176,7 +176,7 @@ import TimeTestSupport
         #expect(group?.event == EventID(Bytes32(repeating: 2)))
     }
 
-    @Test func noMoreAreReleasedAtATimeThanIsAskedFor() {
+    @Test func releasesPerCallAreLimited() {
         var pacer = Pacer()
         for number in 1...10 as ClosedRange<Int64> {
             let device = DeviceID(rawValue: number)
@@ -203,7 +203,7 @@ import TimeTestSupport
         #expect(pacer.timerCount < 3000)
     }
 
-    @Test func whatMattersToNobodyIsLetGoOnceADay() {
+    @Test func idleDevicesAreForgottenOnceADay() {
         var pacer = Pacer()
         pacer.notice(start)
         for number in 1...5 as ClosedRange<Int64> {
@@ -232,12 +232,12 @@ import TimeTestSupport
             Pace(cooldown: .seconds(7), window: .seconds(90), dailyCap: 9)
         ),
     ])
-    func wishesAreHeardWithinBounds(preferences: BatchPreferences, pace: Pace) {
+    func preferencesAreClampedToTheBounds(preferences: BatchPreferences, pace: Pace) {
         let policy = PacingPolicy(leastCooldown: .seconds(5), maxDailyCap: 200)
         #expect(policy.pace(for: PacePreferences(batch: preferences), on: "test") == pace)
     }
 
-    @Test func anOperatorMaySwitchEverythingOff() {
+    @Test func operatorCanDisableAllPacing() {
         let policy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, maxDailyCap: 0)
         #expect(policy.pace(for: PacePreferences(), on: "test").isUnlimited)
         #expect(policy.pace(for: PacePreferences(batch: BatchPreferences(dailyCap: 5)), on: "test").dailyCap == 5)

@@ -19,14 +19,14 @@ import Testing
         )
     }
 
-    @Test func aFirstEventGoesOutAtOnce() {
+    @Test func firstEventIsSentImmediately() {
         var driver = PaceDriver()
         driver.match()
         #expect(driver.pushes == [Push(at: 0, count: 1)])
         #expect(driver.held.isEmpty)
     }
 
-    @Test func whatMatchesDuringTheCooldownGoesWhenItEndsAsItselfIfItIsOne() {
+    @Test func singleEventDuringTheCooldownIsSentAsItselfAtItsEnd() {
         var driver = PaceDriver()
         driver.match()
         driver.go(to: 59.9)
@@ -36,7 +36,7 @@ import Testing
         #expect(driver.held == [.cooldown])
     }
 
-    @Test func asABatchIfMore() {
+    @Test func severalEventsDuringTheCooldownAreSentAsABatchAtItsEnd() {
         var driver = PaceDriver()
         for second in 0..<8 {
             driver.go(to: Double(second) * 7)
@@ -61,7 +61,7 @@ import Testing
         )
     }
 
-    @Test func withAShorterCooldownTheFourthMatchAndAllAfterItWaitForTheWindowsEnd() {
+    @Test func fourthAndLaterEventsWaitForTheWindowsEnd() {
         var driver = PaceDriver(pace: Pace(cooldown: .seconds(5), window: .seconds(30)))
         for second in [0, 6, 12, 18, 19, 29] {
             driver.go(to: Double(second))
@@ -87,7 +87,7 @@ import Testing
         #expect(driver.pushes.map(\.count) == [1, 1, 1, 1, 1, 1, 1, 2])
     }
 
-    @Test func whatWaitedForAWindowAndACooldownGoesWhenBothAreOver() {
+    @Test func eventHeldForWindowAndCooldownIsSentAfterBoth() {
         var driver = PaceDriver(pace: Pace(cooldown: .seconds(25), window: .seconds(30)))
         for second in [0, 1, 2, 3, 4] {
             driver.go(to: Double(second))
@@ -98,7 +98,7 @@ import Testing
         #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 25, count: 2), Push(at: 50, count: 2)])
     }
 
-    @Test func whatIsLeftOfAWindowDoesNotWaitForTheNextOne() {
+    @Test func restOfAWindowDoesNotWaitForTheNextOne() {
         var driver = PaceDriver(pace: Pace(cooldown: .seconds(25), window: .seconds(30)))
         for second in [0, 1, 2, 3, 31, 32, 33, 34] {
             driver.go(to: Double(second))
@@ -155,7 +155,7 @@ import Testing
         #expect(driver.held == [.quiet, .cooldown, .quiet])
     }
 
-    @Test func quietHoursAloneLeaveTheRestOfTheDayAlone() throws {
+    @Test func quietHoursDoNotAffectTheRestOfTheDay() throws {
         var driver = PaceDriver(pace: Pace(quiet: try quiet("12:30", "14:00")))
         for _ in 0..<5 { driver.match() }
         driver.go(to: 3600)
@@ -164,7 +164,7 @@ import Testing
         #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 5) + [Push(at: 7200, count: 5)])
     }
 
-    @Test func whatComesAfterTheCapWaitsForTheNextDayAsOneBatch() {
+    @Test func eventsBeyondTheCapWaitForTheNextDayAsOneBatch() {
         var driver = PaceDriver(pace: Pace(dailyCap: 3))
         for hour in 0..<12 {
             driver.go(to: Double(hour) * 3600)
@@ -193,7 +193,7 @@ import Testing
         #expect(driver.pushes.map(\.at) == [43_170, 43_230, 129_600])
     }
 
-    @Test func failedAttemptsCountForNothing() {
+    @Test func failedAttemptsAreNotCounted() {
         var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), dailyCap: 1))
         driver.outcomes = [false, false, true]
         driver.match()
@@ -208,14 +208,14 @@ import Testing
         #expect(driver.pushes.map(\.at) == [0, 0, 1, 43_200])
     }
 
-    @Test func zeroSwitchesOneOff() {
+    @Test func zeroDisablesALimit() {
         var driver = PaceDriver(pace: Pace())
         for _ in 0..<200 { driver.match() }
         #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 200))
         #expect(driver.pacer.places.isEmpty)
     }
 
-    @Test func aDeviceWithoutACooldownNeedNotKnowHowTheLastPushEnded() {
+    @Test func deviceWithoutACooldownIgnoresTheLastOutcome() {
         var driver = PaceDriver(pace: Pace(dailyCap: 100))
         driver.latency = .milliseconds(300)
         for _ in 0..<5 { driver.match() }
@@ -228,7 +228,7 @@ import Testing
         #expect(driver.pushes.count == 10)
     }
 
-    @Test func theFirstThreeOfAWindowGoHoweverLongAPushServiceTakes() {
+    @Test func firstThreeEventsOfAWindowAreSentDespiteASlowService() {
         var driver = PaceDriver(pace: Pace(window: .seconds(30), dailyCap: 100))
         driver.latency = .milliseconds(300)
         for _ in 0..<5 { driver.match() }
@@ -243,7 +243,7 @@ import Testing
         #expect(driver.held == [.window, .window, .window])
     }
 
-    @Test func whatIsUnderWayCountsTowardsTheCap() {
+    @Test func pushesInFlightCountTowardsTheCap() {
         var driver = PaceDriver(pace: Pace(dailyCap: 3))
         driver.latency = .milliseconds(300)
         for _ in 0..<5 { driver.match() }
@@ -252,7 +252,7 @@ import Testing
         #expect(driver.pushes.map(\.count) == [1, 1, 1, 2])
     }
 
-    @Test func withoutACooldownTheLastPushThatFailsIsGivenBack() {
+    @Test func lastFailedPushIsRefundedWithoutACooldown() {
         var driver = PaceDriver(pace: Pace(dailyCap: 2))
         driver.outcomes = [true, false]
         driver.latency = .milliseconds(300)
@@ -275,7 +275,7 @@ import Testing
         #expect(driver.held == [.underWay, .cooldown])
     }
 
-    @Test func whatExpiresWhileItIsHeldWakesNobody() {
+    @Test func eventThatExpiresWhileHeldSendsNoPush() {
         var driver = PaceDriver()
         driver.match()
         driver.match(expiresAt: PaceDriver.start + .seconds(30))
@@ -297,7 +297,7 @@ import Testing
         #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 60, count: 3)])
     }
 
-    @Test func whatHasExpiredIsNotCountedWithWhatComes() {
+    @Test func expiredEventIsNotCountedWithLaterOnes() {
         var driver = PaceDriver()
         driver.match()
         driver.match(expiresAt: PaceDriver.start + .seconds(30))
@@ -325,7 +325,7 @@ import Testing
         #expect(driver.pushes.last == Push(at: 7260, count: 2))
     }
 
-    @Test func whatWaitedForAPushThatFailsGoesAtOnce() {
+    @Test func eventBehindAFailedPushIsSentImmediately() {
         var driver = PaceDriver()
         driver.outcomes = [nil]
         driver.match()
@@ -335,7 +335,7 @@ import Testing
         #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 3, count: 1)])
     }
 
-    @Test func onePushThatDoesNotEndSilencesNobody() {
+    @Test func pushThatDoesNotEndDoesNotSilenceItsDevice() {
         var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), dailyCap: 2))
         driver.outcomes = [nil, true, true]
         driver.match()
@@ -351,7 +351,7 @@ import Testing
         #expect(driver.held == [.underWay, .underWay, .cooldown, .cap])
     }
 
-    @Test func severalInARowAreAServiceThatIsDown() {
+    @Test func consecutiveFailuresIndicateAnUnavailableService() {
         var driver = PaceDriver()
         driver.outcomes = Array(repeating: nil, count: 4) + [true, nil]
         driver.match()
@@ -384,7 +384,7 @@ import Testing
         #expect(driver.pushes.map(\.at) == [0, 0, 0, 10, 60, 60])
     }
 
-    @Test func aWholeWeekKeepsEveryPromise() throws {
+    @Test func pacingRulesHoldForAWholeWeek() throws {
         let night = try quiet("23:00", "07:00", "UTC-03:30", dm: true)
         let pace = Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 100, quiet: night)
         var driver = PaceDriver(pace: pace)

@@ -78,7 +78,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func updatesOfALiveActivityReplaceEachOtherAndItsEndGoesAtOnce() throws {
+    @Test func liveActivityUpdatesReplaceEachOtherAndTheEndIsSentImmediately() throws {
         try send(Kinds.update, "s1")
         try bench.end()
         try send(Kinds.update, "s2")
@@ -93,7 +93,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [false, true])
-    func anOlderVersionDoesNotFollowTheEndOfALiveActivity(isRestarted: Bool) throws {
+    func olderUpdateIsNotSentAfterTheEndOfALiveActivity(isRestarted: Bool) throws {
         let author = try Workbench.keys()
         func send(_ status: String, _ content: String, d: String = "", madeAt seconds: Int64) throws {
             let tags = [["p", owner.publicKey.hex], ["d", d], ["status", status]]
@@ -142,7 +142,7 @@ import TimeTestSupport
         #expect(sent.count == 3 && sent[1].contains("s2") && sent[2] == "over")
     }
 
-    @Test func whatWasMadeEarlierReplacesNothing() throws {
+    @Test func earlierEventReplacesNoNewerOne() throws {
         try send(Kinds.update, "s1")
         try bench.end()
         try send(Kinds.update, "new", madeAt: 5)
@@ -151,7 +151,7 @@ import TimeTestSupport
         #expect(sent.count == 2 && sent[1].contains("new"))
     }
 
-    @Test func callsGoAtOnceAndCountForNothing() throws {
+    @Test func callsAreSentImmediatelyAndNotCounted() throws {
         for number in 1...3 { try send(Kinds.call, "call \(number)") }
         #expect(sent == ["call 1", "call 2", "call 3"])
         try send(1, "hello")
@@ -189,7 +189,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [Kinds.widget, Kinds.badge])
-    func otherPushesGiveWayToTheLatest(kind: UInt16) throws {
+    func otherPushKindsAreReplacedByTheLatest(kind: UInt16) throws {
         for _ in 1...3 { try send(kind) }
         try bench.end()
         bench.pass(61)
@@ -207,7 +207,7 @@ import TimeTestSupport
         #expect(sent == ["note", "ended", "other"])
     }
 
-    @Test func whatIsOfDifferentNaturesStaysApart() throws {
+    @Test func pushKindsAreBatchedSeparately() throws {
         try send(1, "first")
         try bench.end()
         for _ in 1...2 {
@@ -223,7 +223,7 @@ import TimeTestSupport
         #expect(bench.kept.dropFirst().allSatisfy { $0.acceptedAt == bench.kept[1].acceptedAt })
     }
 
-    @Test func whatAnAlertTakesTheTurnOfNeedNotWaitForTheNext() throws {
+    @Test func heldUpdateIsSentWithTheAlertThatTakesItsTurn() throws {
         try send(1, "first")
         try bench.end()
         try send(Kinds.update, "u")
@@ -234,7 +234,7 @@ import TimeTestSupport
         #expect(sent.last?.contains("\"u\"") == true)
     }
 
-    @Test func moreAlertsThanADeviceKeepsAreCounted() throws {
+    @Test func alertsBeyondTheLimitAreCounted() throws {
         try send(1, "first")
         try bench.end()
         for number in 0..<(HeldGroup.slotsOfAlerts + 3) { try send(Kinds.stream, "stream \(number)", d: "\(number)") }
@@ -243,7 +243,7 @@ import TimeTestSupport
         #expect(bench.kept.filter { $0.notification.count == 3 }.count == 1)
     }
 
-    @Test func moreOfOthersThanADeviceKeepsReplaceTheOldest() throws {
+    @Test func otherPushesBeyondTheLimitReplaceTheOldest() throws {
         let rules = """
             version: 1
             rules:
@@ -258,7 +258,7 @@ import TimeTestSupport
         #expect(sent.contains { $0.contains("\"\(HeldGroup.slotsOfOthers + 2)\"") })
     }
 
-    @Test func whatCannotBeKeptIsHeldAsBefore() throws {
+    @Test func eventThatCannotBeStoredStaysHeld() throws {
         try send(Kinds.update, "s1")
         try bench.end()
         try send(Kinds.update, "s2")
@@ -270,7 +270,7 @@ import TimeTestSupport
         #expect(sent.count == 2 && sent[1].contains("s2"))
     }
 
-    @Test func withoutRoomOnlyWhatIsNoAlertGoesAtOnce() throws {
+    @Test func withoutCapacityOnlyNonAlertsAreSentImmediately() throws {
         let room = FakeCapacity()
         let bench = try Workbench(
             rules: RuleBook(yaml: Self.rules, name: "rules.yaml"),
@@ -287,7 +287,7 @@ import TimeTestSupport
         #expect(bench.count(.held) == 1)
     }
 
-    @Test func traceSaysThatALaterOneTookThePlace() throws {
+    @Test func replacedPushIsTraced() throws {
         try send(Kinds.update, "s1")
         try bench.end()
         try send(Kinds.update, "s2")
@@ -319,7 +319,7 @@ import TimeTestSupport
         #expect(bench.kept.allSatisfy { $0.notification.mode == .wake })
     }
 
-    @Test func alertsDoNotWaitForIt() throws {
+    @Test func alertsDoNotWaitForTheBackgroundLimit() throws {
         let rules = """
             version: 1
             rules:
@@ -345,7 +345,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.mode) == [.wake, .wake, .wake, .alert, .wake])
     }
 
-    @Test func itIsForPlatformsThatSaySo() {
+    @Test func backgroundLimitAppliesToDeclaringPlatforms() {
         let policy = PacingPolicy().adding(silentPushesPerHour: PlatformCatalog.builtIn.silentPushesPerHour)
         #expect(policy.pace(for: PacePreferences(), on: "ios").backgroundPerHour == 3)
         #expect(policy.pace(for: PacePreferences(), on: "android").backgroundPerHour == nil)
@@ -354,7 +354,7 @@ import TimeTestSupport
         #expect(policy.pace(for: preferences, on: "ios").backgroundPerHour == nil)
     }
 
-    @Test func operatorsSetThePaceOfAPlatform() {
+    @Test func operatorsConfigureAPlatformsBackgroundLimit() {
         var policy = PacingPolicy()
         var android = PacingPolicy.PlatformDefaults()
         (android.cooldown, android.window) = (.seconds(5), .seconds(7))

@@ -45,7 +45,7 @@ import TimeTestSupport
     ]
 
     @Test(arguments: cases)
-    func endWhenTheWallClockSaysSo(_ test: Case) throws {
+    func quietHoursEndByTheWallClock(_ test: Case) throws {
         let quiet = QuietHours(
             start: try #require(TimeOfDay(test.start)),
             end: try #require(TimeOfDay(test.end)),
@@ -57,7 +57,7 @@ import TimeTestSupport
         #expect(quiet.end(at: moment(test.moment) + .milliseconds(59_999)) == test.quietUntil.map(moment))
     }
 
-    @Test func holdBeforeTheEpochToo() throws {
+    @Test func quietHoursWorkBeforeTheEpoch() throws {
         let quiet = QuietHours(
             start: try #require(TimeOfDay("23:00")),
             end: try #require(TimeOfDay("01:00")),
@@ -120,7 +120,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: nightsOfChange)
-    func aNightIsAsLongAsTheClocksThereMakeIt(_ test: ChangeCase) throws {
+    func quietHoursFollowDaylightSaving(_ test: ChangeCase) throws {
         let quiet = QuietHours(
             start: try #require(TimeOfDay(test.start)),
             end: try #require(TimeOfDay(test.end)),
@@ -130,7 +130,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "America/Santiago", "Europe/Dublin"])
-    func itIsQuietWheneverTheClockThereSaysSo(_ name: String) throws {
+    func quietHoursFollowTheDevicesClock(_ name: String) throws {
         let zone = try #require(TimeZone(identifier: name))
         let quiet = QuietHours(
             start: try #require(TimeOfDay("22:45")),

@@ -48,7 +48,7 @@ import TimeTestSupport
         return reading
     }
 
-    @Test func anEventThatNamesNobodyHereIsPassedOver() throws {
+    @Test func unaddressedEventIsSkipped() throws {
         let owner = try bench.account()
         let reading = try reading()
         #expect(reading.finding(of: try note()) == .irrelevant)
@@ -61,26 +61,26 @@ import TimeTestSupport
         #expect(passed.reports.withLock { $0 } == 1)
     }
 
-    @Test func nothingIsPassedOverBeforeThePipelineKnowsWhomThereIs() throws {
+    @Test func eventsAreNotSkippedBeforeTheAccountsAreLoaded() throws {
         let closed = EventScreen(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) { _ in }
         let reading = closed.prefilter(of: .feed)
         #expect(reading.finding(of: try note()) == .mayConcernSomebody)
         #expect(reading.finding(of: try note()) == .mayConcernSomebody)
     }
 
-    @Test func whoeverGetsAnAnswerGetsItFromThePipeline() throws {
+    @Test func eventThatGetsAResponseReachesThePipeline() throws {
         let reading = try reading(of: .socket(authenticated: []))
         #expect(reading.finding(of: try note()) == .mayConcernSomebody)
     }
 
-    @Test func whatIsNoEventIsHandedOver() throws {
+    @Test func invalidEventIsHandedOver() throws {
         let reading = try reading()
         for text in ["", "{}", "[1]", #"{"id":"1"}"#] {
             #expect(Array(text.utf8).withUnsafeBytes { reading.finding(of: $0) } == .mayConcernSomebody)
         }
     }
 
-    @Test func anAccountCountsFromItsRegistrationOn() throws {
+    @Test func accountIsScreenedForOnceRegistered() throws {
         let reading = try reading()
         let keys = try Workbench.keys()
         let registration = try bench.registration(of: keys, Workbench.content())
@@ -92,7 +92,7 @@ import TimeTestSupport
     }
 
     /// Other code also writes to the registry, and responds before the pipeline's thread runs again.
-    @Test func whileThePipelineLacksAChangeNothingIsPassedOver() throws {
+    @Test func eventsAreNotSkippedWhileAChangeIsPending() throws {
         let owner = try bench.account()
         let reading = try reading()
         #expect(reading.finding(of: try note()) == .irrelevant)
@@ -105,7 +105,7 @@ import TimeTestSupport
         #expect(reading.finding(of: try note()) == .irrelevant)
     }
 
-    @Test func theKeysOfAnAccountsMessagesCount() throws {
+    @Test func messageKeysAreScreenedFor() throws {
         let owner = try bench.account()
         let device = try Workbench.keys()
         let reading = try reading()
@@ -127,7 +127,7 @@ import TimeTestSupport
         #expect(reading.finding(of: registration) == .irrelevant)
     }
 
-    @Test func otherRulesCountAtOnce() throws {
+    @Test func changedRulesApplyImmediately() throws {
         let owner = try bench.account()
         let reading = try reading()
         let odd = try note(to: owner, kind: Kind(31_999))

@@ -34,14 +34,14 @@ struct PluginProjectTests {
     }
 
     @Test(arguments: PluginProject.Language.allCases, PluginProject.Kind.allCases)
-    func testsSayThatTheyAreToBeRewritten(language: PluginProject.Language, kind: PluginProject.Kind) throws {
+    func generatedTestsAskToBeReplaced(language: PluginProject.Language, kind: PluginProject.Kind) throws {
         let project = PluginProject(try #require(PluginName("pager")), language, kind, package: "/src/carillon")
         for word in ["rewrite the test", language == .rust ? "rewrite these tests" : "rewrite this test"] {
             #expect(project.files.contains { $0.text.contains(word) }, "\(word)")
         }
     }
 
-    @Test func aTestThatFailsSaysWhatToDo() throws {
+    @Test func failingTestShowsWhatToDo() throws {
         let folder = try Folder()
         let plugin = folder.url.appending(path: "plugin")
         try project("pager", .c, .transport).write(to: plugin)
@@ -147,7 +147,7 @@ struct PluginProjectTests {
     }
 
     @Test(arguments: PluginProject.Language.allCases, PluginProject.Kind.allCases)
-    func nothingOfTheExampleIsLeft(language: PluginProject.Language, kind: PluginProject.Kind) throws {
+    func exampleNamesDoNotRemainInAProject(language: PluginProject.Language, kind: PluginProject.Kind) throws {
         let project = PluginProject(try #require(PluginName("pager")), language, kind, package: "/src/carillon")
         for file in project.files where !file.path.hasPrefix("carillon-plugin/") && !file.path.hasPrefix("include/") {
             let text = file.text.lowercased()
@@ -172,7 +172,7 @@ struct PluginProjectTests {
         #expect(manifest.contains(product))
     }
 
-    @Test func nothingIsOverwritten() throws {
+    @Test func existingFilesAreNotOverwritten() throws {
         let folder = try Folder()
         let project = try project("pager", .c, .transport)
         try project.write(to: folder.url.appending(path: "new"))

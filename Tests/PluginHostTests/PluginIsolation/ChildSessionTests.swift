@@ -65,7 +65,7 @@ struct ChildSessionTests {
         #expect(end == "exited with status 0")
     }
 
-    @Test func anAnswerThatComesTooLateIsNoHarm() throws {
+    @Test func lateResponseIsIgnored() throws {
         let late = session.ask(.destroy, within: .milliseconds(1)) { InstanceMessage(instance: 1).write(to: &$0) }
         guard case .late = late else {
             Issue.record("\(late)")
@@ -123,7 +123,7 @@ struct ChildSessionTests {
         #expect(askTogether(0).isEmpty)
     }
 
-    @Test func thoseThatAProcessLeavesOpenEndWithIt() {
+    @Test func openRequestsEndWithTheProcess() {
         DispatchQueue.global().async { [child] in
             guard let first = try? child.nextAsked().first else { return }
             child.say(.answered, id: first.id) { AnswerMessage.write(.CARILLON_OK, carillon_str(), to: &$0) }
@@ -144,7 +144,7 @@ struct ChildSessionTests {
     }
 
     /// Each question may take its time; the process is busy until it has answered all.
-    @Test func anAnswerThatDoesNotComeEndsTheWait() {
+    @Test func missingResponseEndsTheWait() {
         DispatchQueue.global().async { [child] in
             guard let first = try? child.nextAsked().first else { return }
             child.say(.answered, id: first.id) { AnswerMessage.write(.CARILLON_OK, carillon_str(), to: &$0) }
@@ -178,7 +178,7 @@ struct ChildSessionTests {
             ),
         ] as [(String, [UInt8], Bool)]
     )
-    func nonsenseEndsIt(_ name: String, _ bytes: [UInt8], overDeliveries: Bool) {
+    func invalidFrameEndsTheProcess(_ name: String, _ bytes: [UInt8], overDeliveries: Bool) {
         child.send(bytes, overDeliveries: overDeliveries)
         #expect(end?.hasPrefix("was ended, because it s") == true, "\(name): \(end ?? "none")")
     }
@@ -200,7 +200,7 @@ struct ChildSessionTests {
         #expect(end == "closed its connection to the router")
     }
 
-    @Test func oneThatDoesNotReadCostsNoMoreThanTheBacklog() {
+    @Test func childThatDoesNotReadHoldsAtMostTheBacklog() {
         let frame = [UInt8](repeating: 0, count: 1 << 20)
         let taken = (0..<64).prefix { _ in
             if case .sent = session.send(frame, mayRefuse: true) { true } else { false }
@@ -212,7 +212,7 @@ struct ChildSessionTests {
         #expect(end == "was ended, because it does not read its input")
     }
 
-    @Test func whatIsSentSoonAfterLingers() throws {
+    @Test func frameSoonAfterAnotherLingers() throws {
         func frame(_ id: UInt64) -> [UInt8] {
             var writer = FrameWriter()
             writer.frame(.cancel, id: id) { InstanceMessage(instance: 1).write(to: &$0) }

@@ -72,7 +72,7 @@ struct ChildSupervisorTests {
     }
 
     /// Otherwise it would stay there, unreachable.
-    @Test func whatIsDestroyedDuringARestartIsDestroyedInTheNewProcess() throws {
+    @Test func instanceDestroyedDuringARestartIsDestroyedInTheNewProcess() throws {
         let (first, second) = (try ScriptedChild(), try ScriptedChild())
         Self.serve(first)
         let supervisor = Self.supervisor([first, second])
@@ -101,7 +101,7 @@ struct ChildSupervisorTests {
     }
 
     /// The library that keeps crashing waits, and the other does not wait for it. One kill from outside is forgiven.
-    @Test(arguments: [false, true]) func librariesPartWhenTheirProcessDies(_ isKilled: Bool) async throws {
+    @Test(arguments: [false, true]) func librariesAreSeparatedWhenTheirProcessDies(_ isKilled: Bool) async throws {
         let children = Mutex<[ScriptedChild]>([])
         let supervisor = Self.supervisor {
             let child = try ScriptedChild()
@@ -176,7 +176,7 @@ struct ChildSupervisorTests {
     }
 
     /// A request for an instance succeeds, in the process that is about to stop or in a new one.
-    @Test func restingAndMakingInstancesAtOnceDoNotDisturbEachOther() throws {
+    @Test func concurrentRestAndCreationDoNotConflict() throws {
         let starts = Atomic(0)
         let supervisor = Self.supervisor {
             starts.wrappingAdd(1, ordering: .relaxed)

@@ -15,7 +15,7 @@ struct FlushPaceTests {
         return pace
     }
 
-    @Test func aFrameAfterSilenceGoesAtOnce() {
+    @Test func frameAfterSilenceIsSentImmediately() {
         var pace = FlushPace(lingers: true)
         #expect(pace.add(now: 10) == .flush)
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: nil))
@@ -23,14 +23,14 @@ struct FlushPaceTests {
     }
 
     /// Frames that coincide by chance, such as two deliveries, or a delivery and the answer to another.
-    @Test func aFewFramesGoAtOnceAndMoreWait() {
+    @Test func fewFramesAreSentImmediatelyAndMoreWait() {
         var pace = Self.busyPace
         #expect(pace.add(now: 10) == .wake)
     }
 
     /// Two milliseconds for each. A tick that sends something counts as well.
     @Test(arguments: [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3), (6, 4), (14, 8), (1_000, 8)])
-    func afterSilenceAFewGoAtOnceAgain(silence: Int64, flushes: Int) {
+    func fewFramesAreSentImmediatelyAgainAfterSilence(silence: Int64, flushes: Int) {
         var pace = Self.busyPace
         #expect(pace.add(now: 10) == .wake)
         #expect(pace.tick(now: 11, isAnything: true) == true)
@@ -66,7 +66,7 @@ struct FlushPaceTests {
         #expect(pace.tick(now: 12, isAnything: true) == true)
     }
 
-    @Test func aTickThatFindsNothingIsTheLast() {
+    @Test func emptyTickIsTheLast() {
         var pace = Self.busyPace
         _ = pace.add(now: 10)
         #expect(pace.tick(now: 11, isAnything: true) == true)
@@ -76,7 +76,7 @@ struct FlushPaceTests {
     }
 
     /// Answers wait for the ticks too, but only while many frames come together.
-    @Test func muchInATickMakesTheTicksSlowerAndAnswersWait() {
+    @Test func manyFramesPerTickSlowTheTicksAndDelayResponses() {
         var pace = Self.busyPace
         for _ in 1...16 { _ = pace.add(now: 10) }
         #expect(pace.tick(now: 11, isAnything: true) == true)
@@ -86,7 +86,7 @@ struct FlushPaceTests {
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: 1))
     }
 
-    @Test func veryMuchInATickMakesThemSlowerStill() {
+    @Test func veryManyFramesPerTickSlowTheTicksFurther() {
         var pace = Self.busyPace
         for _ in 1...128 { _ = pace.add(now: 10) }
         #expect(pace.tick(now: 11, isAnything: true) == true)
@@ -97,7 +97,7 @@ struct FlushPaceTests {
     }
 
     /// A longer tick collects more frames: half of the number that made it long keeps it long.
-    @Test(arguments: [(15, true), (16, false)]) func slowTicksEndWhenLessComesTogether(frames: Int, readsAtOnce: Bool) {
+    @Test(arguments: [(15, true), (16, false)]) func slowTicksEndWithFewerFrames(frames: Int, readsAtOnce: Bool) {
         var pace = Self.busyPace
         for _ in 1...16 { _ = pace.add(now: 10) }
         _ = pace.tick(now: 11, isAnything: true)
@@ -107,7 +107,7 @@ struct FlushPaceTests {
     }
 
     /// The clock is read only to decide whether a frame is sent immediately.
-    @Test func whatWaitsForATickReadsNoClock() {
+    @Test func frameWaitingForATickReadsNoClock() {
         var pace = Self.busyPace
         _ = pace.add(now: 10)
         var isRead = false

@@ -24,7 +24,7 @@ struct InboundTableTests {
         #expect(table.isEmpty)
     }
 
-    @Test func withTheProcessAllEnd() {
+    @Test func openRequestsEndWithTheirProcess() {
         var table = InboundTable()
         let number = table.open(waiter(1))
         _ = table.open(waiter(2))
@@ -33,7 +33,7 @@ struct InboundTableTests {
         #expect(word(table.end(number)) == "late")
     }
 
-    @Test func whatIsNeverAnsweredIsForgottenInTheEnd() {
+    @Test func unansweredRequestIsForgottenEventually() {
         var table = InboundTable()
         let numbers = (0..<5_000).map { table.open(waiter(UInt32($0))) }
         #expect(word(table.end(numbers[0])) == "late")

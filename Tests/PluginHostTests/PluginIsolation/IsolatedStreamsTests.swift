@@ -115,7 +115,7 @@ import Testing
         try desk.close(1, .close)
     }
 
-    @Test func numbersGoUp() throws {
+    @Test func streamNumbersMustIncrease() throws {
         let desk = Desk()
         try desk.open(5)
         #expect(throws: ProtocolError.unexpected(.streamOpen)) { try desk.open(5) }
@@ -127,21 +127,21 @@ import Testing
         try desk.write(7, 1)
     }
 
-    @Test func instanceThatThereIsNot() throws {
+    @Test func unknownInstanceIsAViolation() throws {
         let desk = Desk()
         try desk.open(1, instance: 8)
         #expect(desk.sent == [.streamClosed] && desk.connection == nil)
         try desk.close(1, .told)
     }
 
-    @Test func moreThanMayWaitIsHostile() throws {
+    @Test func excessBufferedDataIsAViolation() throws {
         let desk = Desk()
         try desk.open(1)
         try desk.write(1, 1 << 20)
         #expect(throws: ProtocolError.tooMany) { try desk.write(1, 1) }
     }
 
-    @Test func numbersThatCannotBeAreHostile() throws {
+    @Test func impossibleNumbersAreAViolation() throws {
         let desk = Desk()
         try desk.open(1)
         desk.give(100)
@@ -170,7 +170,7 @@ import Testing
         #expect(desk.connection?.asked == ["start", "pause", "read"])
     }
 
-    @Test func startTLSWithEverythingTaken() throws {
+    @Test func startTLSStartsIfAllDataWasTaken() throws {
         let desk = Desk()
         try desk.open(1)
         desk.give(11)
@@ -181,7 +181,7 @@ import Testing
         #expect(desk.sent == [.streamReceived, .streamOpened, .streamReceived])
     }
 
-    @Test func whatIsUnderWayAtStartTLSIsAnInjection() throws {
+    @Test func dataInFlightAtStartTLSIsAnInjection() throws {
         let desk = Desk()
         try desk.open(1)
         desk.give(11)
@@ -190,7 +190,7 @@ import Testing
         #expect(desk.connection?.asked == ["start", "end tls"])
     }
 
-    @Test func whatComesBetweenStartTLSAndItsEndIsAnInjection() throws {
+    @Test func dataBetweenStartTLSAndItsEndIsAnInjection() throws {
         let desk = Desk()
         try desk.open(1)
         try desk.count(.streamStartTLS, 1, 0)

@@ -15,7 +15,7 @@ struct RestartPolicyTests {
         policy.died(at: now, startedAt: now - .seconds(1), isExplained: isExplained)
     }
 
-    @Test func atOnceAndThenAfterGrowingPauses() {
+    @Test func restartsImmediatelyThenAfterGrowingPauses() {
         var policy = RestartPolicy()
         #expect(next(&policy, at: 0) == .restart(after: .zero))
         #expect(next(&policy, at: 1_000) == .restart(after: .seconds(1)))
@@ -24,19 +24,19 @@ struct RestartPolicyTests {
         #expect(next(&policy, at: 11_000) == .pause(.minutes(1)))
     }
 
-    @Test func aProcessThatLivedAMinuteStartsAtOnce() {
+    @Test func processThatRanForAMinuteRestartsImmediately() {
         var policy = RestartPolicy()
         for _ in 0..<3 { _ = next(&policy, at: 0) }
         #expect(policy.died(at: 200_000, startedAt: 100_000, isExplained: false) == .restart(after: .zero))
     }
 
-    @Test func deathsThatFindACulpritCostNoPause() {
+    @Test func crashesThatIdentifyACulpritCauseNoPause() {
         var policy = RestartPolicy()
         for _ in 0..<18 { #expect(next(&policy, at: 0, isExplained: true) == .restart(after: .zero)) }
         #expect(next(&policy, at: 0) == .restart(after: .zero))
     }
 
-    @Test func butNotWithoutEnd() {
+    @Test func manyExplainedCrashesCauseAPause() {
         var policy = RestartPolicy()
         for _ in 0..<20 { _ = next(&policy, at: 0, isExplained: true) }
         let later = (0..<8).map { _ in next(&policy, at: 0, isExplained: true) }
@@ -98,7 +98,7 @@ struct CallWatchTests {
 
 /// Processor time on average.
 struct ProcessorMeterTests {
-    @Test func aShortBurstIsNoHarm() {
+    @Test func shortProcessorBurstIsAllowed() {
         var meter = ProcessorMeter(limit: 0.5)
         for second in 0...60 {
             let used: Duration = second < 4 ? .seconds(second) : .seconds(4)
@@ -106,7 +106,7 @@ struct ProcessorMeterTests {
         }
     }
 
-    @Test func tooMuchOverTenSecondsIs() {
+    @Test func processorLimitAppliesOverTenSeconds() {
         var meter = ProcessorMeter(limit: 0.5)
         let exceeded = (0...20).first { second in
             meter.isExceeded(used: .milliseconds(second * 600), now: Deadline(milliseconds: Int64(second) * 1_000))
@@ -114,7 +114,7 @@ struct ProcessorMeterTests {
         #expect(exceeded == 10)
     }
 
-    @Test func withoutALimitNothingIs() {
+    @Test func processorUseIsUnlimitedWithoutALimit() {
         var meter = ProcessorMeter(limit: nil)
         #expect(meter.isExceeded(used: .seconds(1_000), now: 1) == false)
     }
@@ -166,13 +166,13 @@ struct ProcessEndTests {
         #expect(CrashReport(reading: modules) == nil)
     }
 
-    @Test func othersAreTold() {
+    @Test func otherProcessEndsAreDescribed() {
         #expect(ProcessExit(signal: 0, status: 3).text([]) == "exited with status 3")
         #expect(ProcessExit(signal: SIGKILL, status: 0).text([]) == "was ended by SIGKILL")
         #expect(ProcessExit(signal: SIGKILL, status: 0, reason: "did not answer").text([]) == "did not answer")
     }
 
-    @Test func nonsenseIsNoReport() {
+    @Test func invalidCrashReportIsIgnored() {
         #expect(CrashReport(reading: report([1], magic: 0)) == nil)
         #expect(CrashReport(reading: [1, 2]) == nil)
         var endless = report([0x1012])
@@ -190,7 +190,7 @@ struct DeliveryTableTests {
         return deliveryTable
     }
 
-    @Test func whileThereIsNoProcessDeliveriesWait() {
+    @Test func deliveriesWaitWithoutAProcess() {
         var deliveryTable = deliveryTable(isRunning: false)
         #expect(deliveryTable.admit(1, instance: 1, ticket: 10, frame: [1]) == .wait)
         #expect(deliveryTable.admit(2, instance: 1, ticket: 11, frame: [2]) == .wait)
@@ -202,7 +202,7 @@ struct DeliveryTableTests {
         #expect(deliveryTable.end(3, of: 1) == nil && deliveryTable.end(1, of: 2) == nil)
     }
 
-    @Test func afterADeathWhatWasInHandGoesFirstAndAlone() {
+    @Test func activeDeliveriesAreRetriedFirstAndAloneAfterACrash() {
         var deliveryTable = deliveryTable()
         for id in 1...3 { _ = deliveryTable.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
         #expect(deliveryTable.died(named: 2) == nil)
@@ -221,7 +221,7 @@ struct DeliveryTableTests {
         #expect(deliveryTable.takeNext() == [[4]])
     }
 
-    @Test func whoseRequestIsOnItsWayWaitsForItsEnd() {
+    @Test func deliveryWithARequestInFlightWaitsForItsEnd() {
         var deliveryTable = deliveryTable()
         _ = deliveryTable.admit(1, instance: 1, ticket: 1, frame: [1])
         #expect(deliveryTable.beginRequest(for: 1) == [1])
@@ -233,7 +233,7 @@ struct DeliveryTableTests {
     }
 
     /// Only deliveries of the library that crashed the process are tried separately.
-    @Test func aPartTakesItsDeliveriesAlong() {
+    @Test func separatedLibraryKeepsItsDeliveries() {
         var deliveryTable = deliveryTable()
         for id in 1...4 {
             _ = deliveryTable.admit(UInt64(id), instance: UInt32(id % 2), ticket: UInt64(id), frame: [UInt8(id)])
@@ -271,7 +271,7 @@ struct DeliveryTableTests {
         #expect(deliveryTable.end(2, of: 1) != nil && deliveryTable.takeNext() == [[3]])
     }
 
-    @Test func aBatchThatDoesNotFitLeavesNothingBehind() {
+    @Test func oversizedBatchLeavesNoEntries() {
         var deliveryTable = deliveryTable(isRunning: false)
         for id in 1...2 {
             #expect(deliveryTable.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [1]) == .wait)
@@ -281,7 +281,7 @@ struct DeliveryTableTests {
         #expect(deliveryTable.count == 0 && deliveryTable.takeNext() == [])
     }
 
-    @Test func cancelledOnesEndUnlessTheProcessHasThem() {
+    @Test func cancelledDeliveriesEndUnlessTheProcessHasThem() {
         var deliveryTable = deliveryTable()
         _ = deliveryTable.admit(1, instance: 1, ticket: 10, frame: [1])
         #expect(deliveryTable.cancel(instance: 1, ticket: 10) == .forward(1))
@@ -292,7 +292,7 @@ struct DeliveryTableTests {
         #expect(deliveryTable.takeNext() == [] && deliveryTable.count == 0)
     }
 
-    @Test func whatWaitsIsBounded() {
+    @Test func waitingFramesAreBounded() {
         var deliveryTable = deliveryTable(isRunning: false)
         let frame = [UInt8](repeating: 0, count: 1 << 20)
         let admitted = (1...20).prefix {
@@ -301,7 +301,7 @@ struct DeliveryTableTests {
         #expect(admitted.count == 8)
     }
 
-    @Test func anInstanceThatIsGoneTakesItsDeliveriesAlong() {
+    @Test func removedInstanceEndsItsDeliveries() {
         var deliveryTable = deliveryTable()
         _ = deliveryTable.admit(1, instance: 1, ticket: 10, frame: [1])
         _ = deliveryTable.admit(2, instance: 2, ticket: 10, frame: [2])

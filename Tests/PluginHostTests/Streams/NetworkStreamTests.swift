@@ -29,7 +29,7 @@ struct NetworkStreamTests {
         return receiver
     }
 
-    @Test func bytesGoBothWays() async throws {
+    @Test func bytesAreSentAndReceived() async throws {
         let peer = try StreamPeer(.echo)
         let receiver = try connect(to: peer)
         receiver.connection?.write(Array("hello".utf8))
@@ -62,7 +62,7 @@ struct NetworkStreamTests {
         #expect(refused.seen.failure == .tlsName && refused.seen.opened == 0)
     }
 
-    @Test func authoritiesStandInPlaceOfTheSystems() async throws {
+    @Test func configuredAuthoritiesReplaceTheSystems() async throws {
         let identity = try TestIdentity()
         let peer = try StreamPeer(.echo, identity)
         let unknown = try connect(to: peer) { $0.usesTLS = true }
@@ -91,7 +91,7 @@ struct NetworkStreamTests {
         #expect(receiver.seen.opened == 2 && receiver.seen.failure == nil)
     }
 
-    @Test func serverThatGoesOnInTheClear() async throws {
+    @Test func clearTextAfterStartTLSFails() async throws {
         let peer = try StreamPeer(.injection)
         let receiver = try connect(to: peer)
         receiver.connection?.write(Array("STARTTLS\n".utf8))
@@ -103,7 +103,7 @@ struct NetworkStreamTests {
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "::1"])
-    func usersReachNoPrivateAddress(_ host: String) async throws {
+    func usersHostsMustNotBePrivate(_ host: String) async throws {
         let peer = try StreamPeer(.echo)
         let receiver = try connect(to: peer) { target in
             target.host = host
@@ -113,7 +113,7 @@ struct NetworkStreamTests {
         #expect(receiver.seen.failure == .forbiddenAddress && peer.seen == 0)
     }
 
-    @Test func operatorsExceptionsHold() async throws {
+    @Test func configuredExceptionsAreAllowed() async throws {
         let peer = try StreamPeer(.goodbye)
         let receiver = try connect(to: peer, .init(allowPrivate: ["127.0.0.0/8"])) { target in
             target.host = "127.0.0.1"
@@ -124,13 +124,13 @@ struct NetworkStreamTests {
     }
 
     @Test(arguments: [("no-such-host.invalid", StreamError.unresolved), ("not..a..name", .unresolved)])
-    func namesThatLeadNowhere(_ host: String, _ failure: StreamError) async throws {
+    func unresolvableNamesFail(_ host: String, _ failure: StreamError) async throws {
         let receiver = try connect(to: StreamPeer(.echo)) { $0.host = host }
         await receiver.until { $0.hasEnded }
         #expect(receiver.seen.failure == failure)
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func closedPortIsUnreachable() async throws {
         let deaf = try DeafPort()
         let receiver = try connect(to: StreamPeer(.echo)) { target in
             target.host = "127.0.0.1"
@@ -142,7 +142,7 @@ struct NetworkStreamTests {
     }
 
     /// A member of a cluster that was suspended past its leases must not send: others have taken over.
-    @Test func nothingLeavesThroughAClosedGate() async throws {
+    @Test func closedGateBlocksConnectionsAndWrites() async throws {
         let clock = ManualClock()
         let gate = RequestGate(now: clock.monotonic)
         var configuration = HTTPLanes.Configuration()
@@ -230,14 +230,14 @@ struct NetworkStreamTests {
     }
 
     @Test(arguments: ["socks5://127.0.0.1:1080", "https://127.0.0.1:1080"])
-    func nothingGoesAroundAProxy(_ proxy: String) async throws {
+    func proxyIsNotBypassed(_ proxy: String) async throws {
         let peer = try StreamPeer(.goodbye)
         let receiver = try connect(to: peer, .init(proxy: proxy))
         await receiver.until { $0.hasEnded }
         #expect(receiver.seen.failure == .unreachable && peer.seen == 0)
     }
 
-    @Test func noStreamsLeadNowhere() async {
+    @Test func disabledStreamsFail() async {
         let receiver = Receiver()
         receiver.begin(NoStreams().stream(to: StreamTarget(host: "localhost", port: 1), receiver))
         await receiver.until { $0.hasEnded }

@@ -24,7 +24,7 @@ import TimeTestSupport
         #expect(state.connected(now: 6) == [])
     }
 
-    @Test func streamWithTLSOpensWhenThatStands() {
+    @Test func tlsStreamOpensAfterTheHandshake() {
         var state = StreamState(StreamTarget(host: "h", port: 1, usesTLS: true), now: 0)
         #expect(state.connected(now: 5) == [.secure])
         #expect(state.secured(now: 6) == [.opened])
@@ -38,13 +38,13 @@ import TimeTestSupport
         #expect(state.connected(now: 5) == [.opened, .send([1]), .send([2])])
     }
 
-    @Test func firstWordsOfTheServerWaitForTheTunnel() {
+    @Test func serverGreetingWaitsForTheTunnel() {
         var state = plain()
         #expect(state.received([1], now: 0) == [])
         #expect(state.connected(now: 5) == [.opened, .deliver([1])])
     }
 
-    @Test func failureBeforeIsTheEnd() {
+    @Test func failureBeforeOpeningIsFinal() {
         var state = plain()
         #expect(state.failed(.unresolved) == [.end(.unresolved)])
         #expect(state.connected(now: 1) == [] && state.failed(.reset) == [] && state.write([1], now: 2) == [])
@@ -59,7 +59,7 @@ import TimeTestSupport
 
     // MARK: Bytes
 
-    @Test func sendingIsAcknowledgedInAll() {
+    @Test func allSentBytesAreAcknowledged() {
         var state = open()
         #expect(state.write([1, 2, 3], now: 1) == [.send([1, 2, 3])])
         #expect(state.write([4], now: 1) == [.send([4])])
@@ -75,7 +75,7 @@ import TimeTestSupport
 
     // MARK: STARTTLS
 
-    @Test func startTLSComesAfterWhatWasWritten() {
+    @Test func startTLSFollowsWrittenData() {
         var state = open()
         #expect(state.write([1], now: 0) == [.send([1])])
         #expect(state.startTLS(now: 0) == [.secure])
@@ -91,13 +91,13 @@ import TimeTestSupport
         #expect(state.connected(now: 1) == [.opened, .send([1]), .secure])
     }
 
-    @Test func bytesInTheClearAreAnInjection() {
+    @Test func clearTextAfterStartTLSIsAnInjection() {
         var state = open()
         _ = state.startTLS(now: 0)
         #expect(state.received([1], now: 1) == [.end(.tls)])
     }
 
-    @Test func bytesInTheClearBeforeTheConnectionAreAnInjection() {
+    @Test func clearTextBeforeTheTLSConnectionIsAnInjection() {
         for usesTLS in [true, false] {
             var state = StreamState(StreamTarget(host: "h", port: 1, usesTLS: usesTLS), now: 0)
             _ = state.startTLS(now: 0)
@@ -109,7 +109,7 @@ import TimeTestSupport
         #expect(state.connected(now: 1) == [.end(.tls)])
     }
 
-    @Test func secondStartTLSIsNothing() {
+    @Test func secondStartTLSIsIgnored() {
         var state = open()
         #expect(state.startTLS(now: 0) == [.secure])
         #expect(state.startTLS(now: 0) == [])
@@ -119,7 +119,7 @@ import TimeTestSupport
 
     // MARK: Closing
 
-    @Test func closingSendsWhatWaits() {
+    @Test func closeFlushesBufferedData() {
         var state = open()
         _ = state.write([1, 2], now: 0)
         #expect(state.close(now: 1) == [])
@@ -146,7 +146,7 @@ import TimeTestSupport
         #expect(state.sent(1, now: 3) == [.acknowledge(1), .shut])
     }
 
-    @Test func closingTakesNoLongerThanFiveSeconds() {
+    @Test func closeTimesOutAfterFiveSeconds() {
         var state = open()
         _ = state.write([1], now: 0)
         _ = state.close(now: 1_000)
@@ -160,14 +160,14 @@ import TimeTestSupport
 
     // MARK: Time
 
-    @Test func connectingTakesNoLongerThanItMay() {
+    @Test func connectTimesOut() {
         var state = plain(connect: .seconds(3))
         #expect(state.nextDeadline == 3_000)
         #expect(state.tick(now: 2_999) == [])
         #expect(state.tick(now: 3_000) == [.end(.timeout)])
     }
 
-    @Test func theHandshakeCounts() {
+    @Test func handshakeCountsTowardsTheTimeout() {
         var state = StreamState(StreamTarget(host: "h", port: 1, usesTLS: true, connectTimeout: .seconds(3)), now: 0)
         _ = state.connected(now: 2_000)
         #expect(state.tick(now: 3_000) == [.end(.timeout)])
@@ -177,7 +177,7 @@ import TimeTestSupport
         #expect(state.nextDeadline == 13_000)
     }
 
-    @Test func everyByteCountsAgainstIdleness() {
+    @Test func everyByteResetsTheIdleTimeout() {
         var state = plain(idle: .seconds(10))
         _ = state.connected(now: 1_000)
         #expect(state.nextDeadline == 11_000)

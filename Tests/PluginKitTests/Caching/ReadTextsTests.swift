@@ -19,14 +19,14 @@ struct ReadTextsTests {
         return (value, isRead)
     }
 
-    @Test func aTextThatComesAgainIsReadTwiceAtMost() {
+    @Test func repeatedTextIsReadAtMostTwice() {
         #expect((1...5).map { _ in read("same").isRead } == [true, true, false, false, false])
         #expect(read("same").value == "same!")
         #expect(read("Same").value == "Same!")
         #expect(read("").value == "!")
     }
 
-    @Test func whatComesOncePushesNothingOut() {
+    @Test func textsReadOnceEvictNoOthers() {
         _ = (read("a"), read("a"), read("b"), read("b"))
         for number in 0..<1000 {
             #expect(read("\(number)").value == "\(number)!")

@@ -7,7 +7,7 @@ struct EncodedWordsTests {
         ("a_é=?", "=?UTF-8?Q?a=5F=C3=A9=3D=3F?="),
         ("\u{85}", "=?UTF-8?Q?=C2=85?="),
     ])
-    func encodes(_ text: String, _ expected: String) { #expect(EncodedWords.encode(text) == expected) }
+    func textBecomesEncodedWords(_ text: String, _ expected: String) { #expect(EncodedWords.encode(text) == expected) }
 
     @Test func cutsBetweenCharacters() {
         let words = EncodedWords.encode(String(repeating: "🔔", count: 12)).split(separator: " ")

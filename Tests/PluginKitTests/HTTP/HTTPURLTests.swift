@@ -10,7 +10,7 @@ struct HTTPURLTests {
         ("https://my_push.example/x", "https://my_push.example", "/x"), ("https://localhost", "https://localhost", ""),
         ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example", "/"),
     ])
-    func accepts(_ text: String, _ origin: String, _ target: String) throws {
+    func validURLIsAccepted(_ text: String, _ origin: String, _ target: String) throws {
         let url = try #require(HTTPURL(text))
         #expect(url.origin == origin)
         #expect(url.target == target)
@@ -33,7 +33,7 @@ struct HTTPURLTests {
         "https://127.1/", "https://2130706433/", "https://0x7f000001/", "https://127.0.0.01/", "https://256.0.0.1/",
         "https://a.b.1/",
     ])
-    func refuses(_ text: String) {
+    func invalidURLIsRefused(_ text: String) {
         #expect(HTTPURL(text) == nil)
     }
 }

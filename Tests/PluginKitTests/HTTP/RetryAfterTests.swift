@@ -23,7 +23,7 @@ struct RetryAfterTests {
         #expect(RetryAfter.span(value, now: now) == .milliseconds(Int64(expected)))
     }
 
-    @Test func datesAgreeWithAnotherCalendar() {
+    @Test func datesMatchFoundation() {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")
         formatter.timeZone = TimeZone(secondsFromGMT: 0)

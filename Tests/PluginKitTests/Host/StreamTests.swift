@@ -61,7 +61,7 @@ import Testing
         #expect(stream.write([1]) == .closed)
     }
 
-    @Test func eventsAreLetGoOfWithTheEnd() throws {
+    @Test func eventHandlersAreReleasedAtTheEnd() throws {
         weak var weakEvents: Events?
         do {
             let events = Events()

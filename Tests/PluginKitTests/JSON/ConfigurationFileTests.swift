@@ -10,14 +10,14 @@ struct ConfigurationFileTests {
         try #require(try block(text).file("key_file", expected: "the path of a key"))
     }
 
-    @Test func comesFromTheHost() throws {
+    @Test func fileComesFromTheHost() throws {
         let file = try file(#"{"key_file":"/no/where","$files":{"/no\/where":"se\u0063ret\n"}}"#)
         #expect(file.path == "/no/where")
         #expect(try file.text() == "secret\n")
         #expect(try file.bytes() == Array("secret\n".utf8))
     }
 
-    @Test func mayBeBinary() throws {
+    @Test func fileMayBeBinary() throws {
         let file = try file(#"{"key_file":"k","$files":{"k":{"base64":"MIL/AA=="}}}"#)
         #expect(try file.bytes() == [0x30, 0x82, 0xFF, 0x00])
         let error = #expect(throws: PluginError.self) { try file.text() }
@@ -25,13 +25,13 @@ struct ConfigurationFileTests {
     }
 
     @Test(arguments: [#"{"base64":"MIL_AA=="}"#, #"{"base64":1}"#, "{}", "[]", "null", "1"])
-    func mayBeAnythingButUnderstood(_ content: String) throws {
+    func malformedHostFileIsAnError(_ content: String) throws {
         let file = try file(#"{"key_file":"k","$files":{"k":\#(content)}}"#)
         let error = #expect(throws: PluginError.self) { try file.bytes() }
         #expect(error?.description == "key_file: expected a file that can be read, the host's copy of k cannot be")
     }
 
-    @Test func comesFromTheDiskWithoutAHost() throws {
+    @Test func fileIsReadFromDiskWithoutAHost() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "carillon-\(UUID().uuidString)").path
         try Data("on disk".utf8).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -43,14 +43,14 @@ struct ConfigurationFileTests {
         )
     }
 
-    @Test func severalStandInAList() throws {
+    @Test func severalFilesFormAList() throws {
         let block = try block(#"{"old":["a","b"],"$files":{"a":"1","b":"2"}}"#)
         #expect(try block.files("old", expected: "paths").map { try $0.text() } == ["1", "2"])
         #expect(try block.files("older", expected: "paths").isEmpty)
         #expect(try block.file("older", expected: "a path")?.path == nil)
     }
 
-    @Test func isNoUnknownKey() throws {
+    @Test func fileKeyIsKnown() throws {
         try block(#"{"key_file":"k","$files":{"k":""}}"#).refuseMembers(except: ["key_file"])
         let error = #expect(throws: PluginError.self) { try block(#"{"$file":1}"#).refuseMembers(except: ["a"]) }
         #expect(error?.description == "$file: unknown key, expected only a")

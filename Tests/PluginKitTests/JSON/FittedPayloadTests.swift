@@ -37,7 +37,7 @@ struct FittedPayloadTests {
         return try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: String])
     }
 
-    @Test func leavesAloneWhatFitsExactly() throws {
+    @Test func payloadThatFitsIsUnchanged() throws {
         #expect(try payload(Texts(title: "t", body: "b"), limit: 24) == ["title": "t", "body": "b"])
         #expect(try payload(Texts(title: "t", body: "b"), limit: 23) == ["title": "t"])
     }
@@ -95,7 +95,7 @@ struct FittedPayloadTests {
         #expect(try payload(family, limit: 12 + 25 + 2) == nil)
     }
 
-    @Test func givesUpOnWhatIsNoText() throws {
+    @Test func payloadWithoutTextCannotBeShortened() throws {
         let texts = Texts(title: "t", data: #"{"a":"\#(String(repeating: "a", count: 100))"}"#)
         #expect(try payload(texts, limit: 60) == nil)
     }
@@ -116,7 +116,7 @@ struct FittedPayloadTests {
         #expect(body.dropLast() == String(repeating: character, count: (limit - 27 - 3) / escaped))
     }
 
-    @Test func fitsWhatIsNotCountedAsJSON() {
+    @Test func customSizeFunctionIsUsed() {
         // A service that counts the bytes of the values.
         let body = String(repeating: "é", count: 50)
         let fitted = FittedPayload.fit(limit: 21) { limits in

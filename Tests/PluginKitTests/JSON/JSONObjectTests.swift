@@ -9,7 +9,7 @@ struct JSONObjectTests {
         "{\n\t\"a\" : 1 ,\r\n\"b\":2}",
         #"{"big":123456789012345678901234567890}"#,
     ])
-    func acceptsWhatIsJSON(_ text: String) throws {
+    func validJSONIsAccepted(_ text: String) throws {
         let judged = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         let object = try JSONObject(parsing: text)
         #expect(object.count == judged.count)
@@ -26,24 +26,24 @@ struct JSONObjectTests {
         #"{"a":"\ud800"}"#, #"{"a":"\udc00"}"#, #"{"a":"\ud800\u0041"}"#, #"{"a":1}x"#, #"{"a":1}{}"#, #"{"a":[1,]}"#,
         #"{"a":[1 2]}"#, #"{"a":1 "b":2}"#, #"{"a":/**/1}"#, "\u{FEFF}{}", #"{"a":1}]"#, #"{"a":"\"#,
     ])
-    func refusesWhatIsNoObject(_ text: String) {
+    func nonObjectIsRefused(_ text: String) {
         #expect(throws: JSONError.self) { try JSONObject(parsing: text) }
     }
 
-    @Test func refusesTwoMembersOfOneNameHoweverTheyAreWritten() {
+    @Test func duplicateMembersAreRefusedInEverySpelling() {
         #expect(throws: JSONError.self) { try JSONObject(parsing: #"{"aps":1,"aps":2}"#) }
         #expect(throws: JSONError.self) { try JSONObject(parsing: #"{"aps":1,"\u0061ps":2}"#) }
         #expect(throws: JSONError.self) { try JSONObject(parsing: #"{"\u0061ps":1,"aps":2}"#) }
     }
 
-    @Test func refusesBytesThatAreNoUTF8() {
+    @Test func invalidUTF8IsRefused() {
         for bytes in [[0xFF], [0xC3], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xC0, 0x80]] as [[UInt8]] {
             let text = Array(#"{"a":""#.utf8) + bytes + Array(#""}"#.utf8)
             #expect(throws: JSONError.self) { try text.withUnsafeBytes { try JSONObject(parsing: $0) } }
         }
     }
 
-    @Test func refusesNestingThatWouldCostTheStack() throws {
+    @Test func deepNestingIsRefused() throws {
         let deep = { (levels: Int) in
             #"{"a":"# + String(repeating: "[", count: levels) + String(repeating: "]", count: levels) + "}"
         }
@@ -84,7 +84,7 @@ struct JSONObjectTests {
         #expect(object.contains(nameOf: plain.member(at: 0)))
     }
 
-    @Test func anErrorSaysWhereAndQuotesNothing() {
+    @Test func errorNamesThePlaceWithoutQuoting() {
         do {
             _ = try JSONObject(parsing: #"{"secret":hunter2}"#)
             Issue.record("accepted")
@@ -100,7 +100,7 @@ extension JSONObjectTests {
         (#"{"b":2}"#, #"{"b":2}"#), (#"{"\u0061":1,"b":2}"#, #"{"b":2}"#), (#"{"a":1}"#, "{}"), ("{}", "{}"),
         (#"{"b":1,"c":2,"\u0064":3,"a":4}"#, #"{"b":1,"\u0064":3}"#),
     ])
-    func leavesOutMembers(_ text: String, _ expected: String) throws {
+    func membersCanBeOmitted(_ text: String, _ expected: String) throws {
         let object = try JSONObject(parsing: text).removing(["a", "c", "never"])
         var writer = JSONWriter()
         writer.object(object)
@@ -122,7 +122,7 @@ extension JSONObjectTests {
         #expect(value.elements?.map { String(decoding: $0.raw, as: UTF8.self) } == elements)
     }
 
-    @Test func knowsItsMembersByAnyName() throws {
+    @Test func memberNamesAreComparedDecoded() throws {
         let object = try JSONObject(parsing: #"{"a":1,"\u00e9\"":2,"":3}"#)
         for (name, isThere) in [("a", true), ("é\"", true), ("", true), ("b", false), ("aa", false)] {
             #expect(object.contains(named: name) == isThere)

@@ -7,7 +7,7 @@ struct JSONPointerTests {
         ("/foo", #"["bar", "baz"]"#), ("/foo/0", #""bar""#), ("/", "0"), ("/a~1b", "1"), ("/c%d", "2"), ("/m~0n", "8"),
         ("/deep/list/1/x", "true"), ("/foo/2", nil), ("/foo/-1", nil), ("/foo/x", nil), ("/none", nil), ("/ /x", nil),
     ])
-    func findsWhatIsThere(_ pointer: String, _ expected: String?) throws {
+    func pointerFindsItsValue(_ pointer: String, _ expected: String?) throws {
         let object = try JSONObject(
             parsing: #"{"foo":["bar", "baz"],"":0,"a/b":1,"c%d":2," ":7,"m~n":8,"deep":{"list":[0,{"x":true}]}}"#
         )
@@ -15,5 +15,5 @@ struct JSONPointerTests {
         #expect(value.map { String(decoding: $0.raw, as: UTF8.self) } == expected)
     }
 
-    @Test(arguments: ["", "foo", "#/foo"]) func isNoPointer(_ text: String) { #expect(JSONPointer(text) == nil) }
+    @Test(arguments: ["", "foo", "#/foo"]) func nonPointersAreNil(_ text: String) { #expect(JSONPointer(text) == nil) }
 }

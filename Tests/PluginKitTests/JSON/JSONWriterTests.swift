@@ -11,7 +11,7 @@ struct JSONWriterTests {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    @Test func setsCommasItself() {
+    @Test func commasAreInserted() {
         let text = written { writer in
             writer.beginObject()
             writer.key("a")
@@ -33,7 +33,7 @@ struct JSONWriterTests {
         #expect(text == #"{"a":1,"b":["x",true,{}],"c":{"d":-2}}"#)
     }
 
-    @Test func everyCharacterComesBackFromAnotherReader() throws {
+    @Test func everyCharacterIsReadByFoundation() throws {
         let hostile =
             String(String.UnicodeScalarView((0..<0x2100).compactMap(Unicode.Scalar.init)))
             + "😀\u{2028}\u{FFFF}\u{10FFFF}"
@@ -47,7 +47,7 @@ struct JSONWriterTests {
         #expect(text.utf8.allSatisfy { $0 >= 0x20 })
     }
 
-    @Test func bytesThatAreNoUTF8AreRepaired() throws {
+    @Test func invalidUTF8IsRepaired() throws {
         let arena = ABIArena()
         let text = written { writer in
             writer.beginArray()
@@ -58,7 +58,7 @@ struct JSONWriterTests {
         #expect(judged.first?.hasPrefix("a\u{FFFD}\"") == true)
     }
 
-    @Test func aMemberIsTakenOverAsItStands() throws {
+    @Test func memberIsCopiedUnchanged() throws {
         let object = try JSONObject(parsing: #"{ "\u0061" : [ 1, "x" ] }"#)
         let text = written { writer in
             writer.beginObject()
@@ -85,7 +85,7 @@ struct JSONWriterTests {
         #expect(length == json.utf8.count - 2)
     }
 
-    @Test func namesMembersInEveryWay() throws {
+    @Test func membersMayBeNamedInEveryForm() throws {
         let object = try JSONObject(parsing: #"{"\u0061":1}"#)
         let text = written { writer in
             writer.beginObject()

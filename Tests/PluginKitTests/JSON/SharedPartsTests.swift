@@ -13,7 +13,7 @@ struct SharedPartsTests {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    @Test func buttonsAreTheTextOfAnArray() throws {
+    @Test func buttonsAreAnArray() throws {
         var sample = SampleNotification()
         #expect(sample.withABI { Notification($0).actionsJSON() } == nil)
         sample.actions = [
@@ -27,7 +27,7 @@ struct SharedPartsTests {
     }
 
     @Test(arguments: [("", true), ("{}", true), (#"{"v":1}"#, true), ("[]", false), ("{", false), ("x", false)])
-    func whatIsSealedIsAnObjectOrNothing(_ sealed: String, _ isObject: Bool) throws {
+    func sealedFieldIsAnObjectOrEmpty(_ sealed: String, _ isObject: Bool) throws {
         var sample = SampleNotification()
         sample.sealed = sealed
         let read = { try sample.withABI { try Notification($0).sealed.jsonObject() } }
@@ -43,7 +43,7 @@ struct SharedPartsTests {
         #expect(text == #"{"sealed":\#(sealed.isEmpty ? "{}" : sealed)}"#)
     }
 
-    @Test func membersOfDataGiveWayToOverrides() throws {
+    @Test func overridesReplaceDataMembers() throws {
         let data = try JSONObject(parsing: #"{"a":1,"referenced_event_content":"caf\u00e9 au lait","b":[ 2 ]}"#)
         let overrides = try JSONObject(parsing: #"{"\u0061":9}"#)
         var length = 0

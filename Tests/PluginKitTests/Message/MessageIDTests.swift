@@ -11,7 +11,7 @@ struct MessageIDTests {
         return MessageID.isCanonical(BorrowedText(arena.bytes(bytes)))
     }
 
-    @Test func everyByteAtEveryPlaceIsJudged() {
+    @Test func everyByteAtEveryPositionIsChecked() {
         #expect(isCanonical(Self.id))
         for place in Self.id.indices {
             for byte in UInt8.min...UInt8.max {
@@ -24,7 +24,7 @@ struct MessageIDTests {
         }
     }
 
-    @Test func anotherLengthIsNone() {
+    @Test func idOfAnotherLengthIsInvalid() {
         #expect(!isCanonical([]))
         #expect(!isCanonical(Self.id.dropLast()))
         #expect(!isCanonical(Self.id + [0x30]))

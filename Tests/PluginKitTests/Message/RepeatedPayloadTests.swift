@@ -37,7 +37,7 @@ struct RepeatedPayloadTests {
         return sample
     }
 
-    @Test(arguments: [0, 1]) func anEventForManyIsMadeTwice(ids: Int) {
+    @Test(arguments: [0, 1]) func sharedPayloadIsBuiltTwice(ids: Int) {
         let maker = Maker()
         maker.ids = ids
         for number in 0..<50 {
@@ -47,7 +47,7 @@ struct RepeatedPayloadTests {
         #expect(maker.made == 2)
     }
 
-    @Test func whateverDiffersIsMadeAnew() {
+    @Test func differentPayloadIsRebuilt() {
         let changes: [(inout SampleNotification) -> Void] = [
             { $0.title = "Bab" }, { $0.body = "B note that speaks of many" }, { $0.data = #"{"event":"10ff"}"# },
             { $0.count = 2 }, { $0.expiresAt = 7 }, { $0.actions[0].label = "Answar" }, { $0.actions = [] },
@@ -70,7 +70,7 @@ struct RepeatedPayloadTests {
         }
     }
 
-    @Test func anIdThatStandsThereTwiceOrIsNoneIsNotPutIn() {
+    @Test func duplicateOrInvalidIDIsNotInserted() {
         let maker = Maker()
         maker.ids = 2
         for number in 0..<5 {
@@ -84,7 +84,7 @@ struct RepeatedPayloadTests {
         #expect(maker.made == 8)
     }
 
-    @Test func whatIsThrownIsNotRemembered() {
+    @Test func thrownErrorIsNotCached() {
         struct Refusal: Error {}
         let payloads = RepeatedPayload()
         let sample = sample(1)

@@ -43,11 +43,11 @@ struct CommandTests {
         (["answer twice"], ["0 answer twice"]), (["answer and refuse"], ["0 answer and refuse"]),
         (["lose"], ["4 the transport did not respond"]),
     ])
-    func oneThatIsTakenOnIsAnsweredOnce(_ words: [String], _ answers: [String]) throws {
+    func acceptedCommandIsAnsweredOnce(_ words: [String], _ answers: [String]) throws {
         #expect(try run(words) == Course(.CARILLON_OK, answers))
     }
 
-    @Test func oneThatIsNotTakenOnIsNotAnswered() throws {
+    @Test func refusedCommandIsNotAnswered() throws {
         #expect(try run(["refuse"]) == Course(.CARILLON_BUSY, []))
         #expect(try run(["nonsense"]) == Course(.CARILLON_UNSUPPORTED, []))
         #expect(try run([]) == Course(.CARILLON_UNSUPPORTED, []))
@@ -63,7 +63,7 @@ struct CommandTests {
         #expect(host.presented.map(\.key) == ["key"])
     }
 
-    @Test func aHostWithoutTheServiceIsNamed() throws {
+    @Test func missingHostServiceIsNamed() throws {
         let course = try run(["present"], on: FakeHost(hasServices: false))
         #expect(
             course.answers == [

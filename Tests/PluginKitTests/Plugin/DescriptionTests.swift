@@ -51,7 +51,7 @@ struct DescriptionTests {
         }
     }
 
-    @Test func isInTheTable() throws {
+    @Test func describeFunctionIsInTheTable() throws {
         let transport = try Self.transport(hasCheck: false)
         #expect(transport.struct_size == UInt32(MemoryLayout<carillon_transport>.size))
         #expect(FakeHost.text(transport.platform) == "described")
@@ -59,7 +59,7 @@ struct DescriptionTests {
         #expect(transport.check == nil)
     }
 
-    @Test func isAbsentUnlessTheTransportHasOne() throws {
+    @Test func describeFunctionIsAbsentWithoutADescription() throws {
         let transport = try #require(echoPlugin.pointee.transports?[0]).pointee
         #expect(transport.describe.len == 0)
         #expect(transport.describe.ptr == nil)
@@ -72,7 +72,7 @@ struct DescriptionTests {
         ("[]", .CARILLON_INVALID, "block: expected an object at byte 0"),
         ("", .CARILLON_INVALID, "block: expected an object at byte 0"),
     ])
-    func checkAnswersForTheTransport(block: String, status: carillon_status, said: String) throws {
+    func checkFunctionCallsTheTransport(block: String, status: carillon_status, said: String) throws {
         let answer = try answer(to: block)
         #expect(answer.status == status)
         #expect(answer.said == said)

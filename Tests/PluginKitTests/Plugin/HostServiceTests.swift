@@ -56,7 +56,7 @@ struct HostServiceTests {
         fake.timers.advance(by: .minutes(1))
     }
 
-    @Test func stateIsFoundAgain() throws {
+    @Test func stateIsReadBack() throws {
         #expect(try host.state("cursor") == nil)
         try host.setState("cursor", [0, 255])
         #expect(try host.state("cursor") == [0, 255])
@@ -78,7 +78,7 @@ struct HostServiceTests {
         #expect(try host.state("17") == nil)
     }
 
-    @Test func aMissingServiceIsNamed() throws {
+    @Test func missingHostServiceIsNamed() throws {
         let fake = FakeHost(hasServices: false)
         let host = try Host(fake.pointer)
         let error = #expect(throws: PluginError.self) { _ = try host.startTimer(after: .zero) {} }

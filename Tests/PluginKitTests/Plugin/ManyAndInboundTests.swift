@@ -95,30 +95,30 @@ struct ManyAndInboundTests {
         return (status, host.outcomes)
     }
 
-    @Test func eachIsLentAndEndsOnce() throws {
+    @Test func everyDeliveryOfABatchEndsOnce() throws {
         let (status, outcomes) = try run("complete")
         #expect(status == .CARILLON_OK)
         #expect(outcomes.map(\.ticket) == [7, 8] && outcomes.map(\.reason) == ["t-x", "t-x"])
     }
 
-    @Test func whatIsForgottenIsTriedAgain() throws {
+    @Test func forgottenDeliveryIsRetried() throws {
         let (status, outcomes) = try run("forget")
         #expect(status == .CARILLON_OK && outcomes.map(\.kind) == [.CARILLON_RETRY, .CARILLON_RETRY])
     }
 
-    @Test func aListIsTakenWholeOrNotAtAll() throws {
+    @Test func batchIsTakenCompletelyOrNotAtAll() throws {
         #expect(try run("refuse") == (.CARILLON_BUSY, []))
         let (status, outcomes) = try run("complete one and refuse")
         #expect(status == .CARILLON_OK && outcomes.map(\.ticket) == [7, 8])
         #expect(outcomes.map(\.reason) == ["t-x", "abandoned"])
     }
 
-    @Test func aListThatLacksSomethingIsRefused() throws {
+    @Test func incompleteBatchIsRefused() throws {
         #expect(try run("NULL") == (.CARILLON_INVALID, []))
         #expect(try run("complete", count: 0) == (.CARILLON_INVALID, []))
     }
 
-    @Test func aTransportWithoutHasNoFunction() throws {
+    @Test func transportWithoutBatchesHasNoFunction() throws {
         let table = try #require(echoPlugin.pointee.transports?[0]).pointee
         #expect(table.deliver_many == nil && table.deliver_many_limit == 0)
     }
@@ -158,7 +158,7 @@ struct ManyAndInboundTests {
         #expect(try ask("/refuse") == (.CARILLON_INVALID, []))
     }
 
-    @Test func theURLIsTheHosts() throws {
+    @Test func urlComesFromTheHost() throws {
         let url = "https://push.example.com/plugins/many/default"
         let type = "content-type=text/plain; charset=utf-8"
         #expect(try ask("/url", host: FakeHost(inboundURL: url)) == (.CARILLON_OK, ["200 \(type) \(url)"]))

@@ -52,7 +52,7 @@ struct PluginDescriptorTests {
         ("{}", "behaviour: expected what to do, found nothing"),
         (#"{"behaviour":[]}"#, "behaviour: expected what to do, found a list"),
     ])
-    func aBadConfigurationIsRefusedWithASentence(_ configuration: String, _ sentence: String) throws {
+    func invalidConfigurationIsRefusedWithAMessage(_ configuration: String, _ sentence: String) throws {
         let arena = ABIArena()
         var room = [CChar](repeating: 0, count: 200)
         try room.withUnsafeMutableBufferPointer { room in
@@ -65,7 +65,7 @@ struct PluginDescriptorTests {
         }
     }
 
-    @Test func anErrorStaysWithinTheRoomLentForIt() throws {
+    @Test func errorIsCutToItsBuffer() throws {
         let arena = ABIArena()
         var room = [CChar](repeating: 0x7A, count: 12)
         try room.withUnsafeMutableBufferPointer { room in
@@ -86,7 +86,7 @@ struct PluginDescriptorTests {
         #expect(status == .CARILLON_INVALID)
     }
 
-    @Test func validateAnswersForTheTransport() throws {
+    @Test func validateFunctionCallsTheTransport() throws {
         try withInstance("forget") { transport, instance in
             let good = SampleRegistration(token: "good").withABI { transport.validate(instance, $0, nil) }
             let bad = SampleRegistration(token: "bad").withABI { transport.validate(instance, $0, nil) }
@@ -95,13 +95,13 @@ struct PluginDescriptorTests {
         }
     }
 
-    @Test func aSecondCompletionDoesNothing() throws {
+    @Test func secondCompletionIsIgnored() throws {
         #expect(try deliver("complete twice") == .CARILLON_OK)
         #expect(host.outcomes.map(\.reason) == ["first"])
         #expect(host.outcomes.first?.ticket == 42)
     }
 
-    @Test func aCompletedTicketWasAcceptedWhateverIsSaid() throws {
+    @Test func completedTicketCountsAsAccepted() throws {
         #expect(try deliver("complete and refuse") == .CARILLON_OK)
         #expect(host.outcomes.map(\.reason) == ["first"])
     }

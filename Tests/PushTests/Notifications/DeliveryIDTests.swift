@@ -5,7 +5,7 @@ import Testing
 @Suite struct DeliveryIDTests {
     private static let text = "01234567-89ab-cdef-0123-456789abcdef"
 
-    @Test func itsTextAndItsBytesAreThoseOfTheUUID() throws {
+    @Test func textAndBytesMatchTheUUID() throws {
         for _ in 0..<100 {
             let uuid = UUID()
             let text = uuid.uuidString.lowercased()
@@ -35,11 +35,11 @@ import Testing
         "01234567-89ab-cdef-0123--56789abcdef", "01234567-89ab-cdef-0123-456789abcd-f",
         "é1234567-89ab-cdef-0123-456789abcde", "01234567-89ab-cdef-0123-456789abcdef0",
     ])
-    func allElseIsNone(_ text: String) {
+    func otherTextIsNotADeliveryID(_ text: String) {
         #expect(DeliveryID(text) == nil)
     }
 
-    @Test(arguments: [0, 15, 17, 36]) func otherNumbersOfBytesAreNone(_ count: Int) {
+    @Test(arguments: [0, 15, 17, 36]) func otherByteCountsAreNotADeliveryID(_ count: Int) {
         #expect([UInt8](repeating: 7, count: count).withUnsafeBytes { DeliveryID(bytes: $0) } == nil)
     }
 
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// Tests and counters make ids that differ in one half only.
-    @Test(arguments: [true, false]) func setsSpreadWhatDiffersInOneHalf(isFirst: Bool) {
+    @Test(arguments: [true, false]) func hashesDifferForIDsThatDifferInOneHalf(isFirst: Bool) {
         let ids = (0..<4_096 as Range<UInt64>).map { number in
             let halves = isFirst ? (number.bigEndian, 0) : (0, number.bigEndian)
             return withUnsafeBytes(of: halves) { DeliveryID(version: 8, of: $0) }

@@ -6,12 +6,12 @@ import Testing
         ("de", "de"), ("DE-at", "de-AT"), ("de_AT", "de-AT"), ("zh-hant-tw", "zh-Hant-TW"), ("es-419", "es-419"),
         ("gsw", "gsw"), ("de-AT-1996", "de-AT"), ("en-x-private", "en"),
     ])
-    func isSpelledTheUsualWay(text: String, tag: String) {
+    func languageTagIsNormalized(text: String, tag: String) {
         #expect(LanguageTag(text)?.description == tag)
     }
 
     @Test(arguments: ["", "d", "1a", "german", "-de", "d\u{e9}", "default"])
-    func refusesWhatIsNone(text: String) {
+    func invalidLanguageTagIsRefused(text: String) {
         #expect(LanguageTag(text) == nil)
     }
 
@@ -22,7 +22,7 @@ import Testing
         "pt-AO pt-Latn-AO pt-PT pt-Latn-PT pt pt-Latn",
         "nb-NO nb-Latn-NO nb nb-Latn no no-Latn", "xx",
     ])
-    func fallsBackToWhatItsReadersRead(_ chain: String) {
+    func languageFallsBackToARelatedOne(_ chain: String) {
         let tags = chain.split(separator: " ").map(String.init)
         #expect(LanguageTag(tags[0])?.fallbacks.map(\.description) == tags)
     }
@@ -33,7 +33,7 @@ import Testing
         "zh-CN: zh-Hant > none", "es-MX: es-ES es-419 > es-419", "de: de-AT > de-AT", "sr-ME: sr sr-Latn > sr-Latn",
         "nb: no > no", "en: de fr > none", "en: > none",
     ])
-    func isReadInTheNearestLanguage(_ example: String) throws {
+    func nearestLanguageIsChosen(_ example: String) throws {
         let words = example.split(separator: " ")
         let tag = try #require(LanguageTag(words[0].dropLast()))
         let available = Set(words.dropFirst().prefix { $0 != ">" }.compactMap { LanguageTag($0) })

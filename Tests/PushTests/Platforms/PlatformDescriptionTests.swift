@@ -18,7 +18,7 @@ struct PlatformDescriptionTests {
         #expect(PlatformDescription.unknownMembers(in: document) == [])
     }
 
-    @Test func readsTheLeastThereIs() throws {
+    @Test func minimalDescriptionIsRead() throws {
         let description = try PlatformDescription(parsing: Self.least)
         #expect(description.block == nil && description.rules.isOpen && description.sample.token == nil)
         #expect(description.target.expected == "the device token that the platform handed out")
@@ -51,7 +51,7 @@ struct PlatformDescriptionTests {
         }
     }
 
-    @Test func ignoresWhatItDoesNotKnow() throws {
+    @Test func unknownMembersAreIgnored() throws {
         let document = """
             {"version":1,"name":"Pager","target":{"kind":"token","shape":"round"},"colour":"red",
              "rules":{"type":"object","properties":{"tone":{"type":"string","format":"midi"},"x":{"type":"tune"}}}}
@@ -84,7 +84,7 @@ struct PlatformDescriptionTests {
             "/rules/checks/0: 'message' is missing"
         ),
         (#"{"version":1,"name":"P","target":{"kind":"token"},"block":"a b"}"#, "/block: expected 1 to 32 letters"),
-    ]) func saysWhereADocumentIsWrong(_ document: String, _ expected: String) {
+    ]) func invalidDocumentNamesThePlace(_ document: String, _ expected: String) {
         let error = #expect(throws: PlatformDescriptionError.self) { try PlatformDescription(parsing: document) }
         #expect(error?.description.contains(expected) == true, "\(error.map { "\($0)" } ?? "")")
     }
@@ -107,7 +107,7 @@ struct PlatformDescriptionTests {
         #expect(catalog.silentPushesPerHour == ["ios": 3] && catalog.onlyIngressPlatform == "ios")
     }
 
-    @Test func makesThrowAwayKeysForSamples() throws {
+    @Test func samplesGetTemporaryKeys() throws {
         let sample = try #require(PlatformCatalog.builtIn["web"]).sample
         #expect(sample.hasGeneratedKeys)
         #expect(
@@ -122,7 +122,7 @@ struct PlatformDescriptionTests {
         ("ntfy", #"{"topic":"t","message":"abc"}"#, "", 3, 4096),
         ("android", #"{"message":{"token":"x","data":{"ab":"cde"},"notification":{"f":"g"}}}"#, "", 7, 4096),
     ])
-    func countsPushesAsTheirServicesDo(platform: String, body: String, type: String, count: Int, limit: Int) throws {
+    func payloadSizesAreCountedPerService(platform: String, body: String, type: String, count: Int, limit: Int) throws {
         let limits = try #require(PlatformCatalog.builtIn[platform]).limits
         let size = limits.size(ofBody: Array(body.utf8), headers: [("apns-push-type", type)])
         #expect(size?.count == ByteCount(count) && size?.limit == ByteCount(limit))

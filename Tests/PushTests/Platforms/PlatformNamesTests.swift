@@ -11,7 +11,7 @@ struct PlatformNamesTests {
     /// about certain platforms.
     private static let exempt = ["Tools/CarillonLab", "Tools/CarillonDemo", "CLI/Setup"]
 
-    @Test func noPlatformIsNamedInTheCore() throws {
+    @Test func coreNamesNoPlatform() throws {
         let name = try Regex(#""(ios|android|web|unifiedpush|ntfy|gotify|apns|fcm|webpush)""#)
         let files = try #require(
             FileManager.default.enumerator(at: Self.sources, includingPropertiesForKeys: nil)?.allObjects as? [URL]

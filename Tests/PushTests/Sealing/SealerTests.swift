@@ -57,7 +57,7 @@ struct SealerTests {
         return try #require(object as? [String: Any])
     }
 
-    @Test func leavesNothingReadableBesideTheNeutralTexts() throws {
+    @Test func onlyNeutralTextsStayReadable() throws {
         let sealed = try sealer.seal(alert(), id: "d", for: .nip44(device.publicKeyBytes), from: router)
         var expected = Notification(mode: .sealed, signal: .reply, urgency: .high, expiresAt: 99)
         expected.neutral = NeutralTexts(title: "New notification")
@@ -65,7 +65,7 @@ struct SealerTests {
         #expect(sealed == expected)
     }
 
-    @Test func theDeviceReadsTheWholeNotification() throws {
+    @Test func deviceDecryptsTheFullNotification() throws {
         let whole = alert(data: #"{"event_id":"e","kind":1}"#)
         let content = try content(
             open(sealer.seal(whole, id: "delivery", for: .nip44(device.publicKeyBytes), from: router))
@@ -78,7 +78,7 @@ struct SealerTests {
         #expect(NSDictionary(dictionary: content) == expected)
     }
 
-    @Test func aSubscriptionsKeysOpenIt() throws {
+    @Test func subscriptionKeysDecryptTheEnvelope() throws {
         let subscriber = P256PrivateKey()
         let secret = SecureRandom.bytes(16)
         let key = SealingKey.webPush(
@@ -93,7 +93,7 @@ struct SealerTests {
     }
 
     @Test(arguments: [0, 1, 100, 1500, 1900, 2000, 5000, 60_000])
-    func lengthTellsNothing(characters: Int) throws {
+    func envelopeLengthIsConstant(characters: Int) throws {
         let short = try sealer.seal(alert(), id: "d", for: .nip44(device.publicKeyBytes), from: router)
         let long = alert(body: String(repeating: "ü\"", count: characters))
         let sealed = try sealer.seal(long, id: "d", for: .nip44(device.publicKeyBytes), from: router)
@@ -101,7 +101,7 @@ struct SealerTests {
         #expect(try open(sealed).count == SealedContent.byteCount)
     }
 
-    @Test func shortensTheNoteReferredToThenTheBodyThenTheTitle() throws {
+    @Test func referencedNoteThenBodyThenTitleAreShortened() throws {
         let note = String(repeating: "n", count: 1600)
         let body = String(repeating: "👩‍👩‍👧‍👦", count: 100)
         let data = #"{"event_id":"e","referenced_event_content":"\#(note)"}"#
@@ -121,7 +121,7 @@ struct SealerTests {
     }
 
     /// Escapes count with their written length: the text ends at most a few bytes before the limit.
-    @Test func usesTheRoomThatThereIs() throws {
+    @Test func availableSpaceIsUsed() throws {
         let controls = String(String.UnicodeScalarView((1..<0x80).compactMap { Unicode.Scalar($0) })) + "é€😀/"
         let padded = try SealedContent(alert(body: String(repeating: controls, count: 100)), id: "d").padded()
         #expect(padded.count == SealedContent.byteCount)
@@ -129,7 +129,7 @@ struct SealerTests {
         #expect(try #require(content(padded)["body"] as? String).hasPrefix(controls))
     }
 
-    @Test func whatMustNotBeShortenedMayBeTooMuch() throws {
+    @Test func dataThatMustNotBeShortenedMayBeTooLarge() throws {
         let data = #"{"k":"\#(String(repeating: "x", count: 2048))"}"#
         #expect(throws: SealingError.tooLarge) {
             try sealer.seal(alert(data: data), id: "d", for: .nip44(device.publicKeyBytes), from: router)
@@ -139,21 +139,21 @@ struct SealerTests {
         }
     }
 
-    @Test func refusesKeysThatAreNone() {
+    @Test func invalidKeysAreRefused() {
         for key in [SealingKey.nip44([1]), .nip44([UInt8](repeating: 0xFF, count: 32)), .webPush(p256dh: "", auth: "")]
         {
             #expect(throws: (any Error).self) { try sealer.seal(alert(), id: "d", for: key, from: router) }
         }
     }
 
-    @Test func batchesSayHowMany() throws {
+    @Test func batchContainsItsCount() throws {
         let batch = Notification(mode: .sealed, signal: .reply, count: 7, title: "7 new")
         let content = try content(open(sealer.seal(batch, id: "d", for: .nip44(device.publicKeyBytes), from: router)))
         #expect(content["t"] as? String == "batch")
         #expect(content["n"] as? Int == 7)
     }
 
-    @Test func aMarkTellsKeysFromEachOtherAndIsAlwaysTheSame() {
+    @Test func keyMarksAreDistinctAndStable() {
         let keys: [SealingKey] = [
             .nip44([1, 2, 3]), .nip44([1, 2, 4]), .webPush(p256dh: "a", auth: "bc"), .webPush(p256dh: "ab", auth: "c"),
         ]

@@ -17,7 +17,7 @@ struct AccessListTests {
         AccessList(mode: mode, rules: rules, now: Bench.time(seconds))
     }
 
-    @Test func anOpenRouterTakesEverybodyWhoIsNotBlocked() {
+    @Test func openRouterAcceptsAllUnblockedKeys() {
         let list = list(.open, rule(.key(one)))
         #expect(list.refusal(ofRegistrationBy: two, for: two) == nil)
         #expect(
@@ -26,7 +26,7 @@ struct AccessListTests {
         #expect(list.refusal(ofRegistrationBy: two, for: one) != nil)
     }
 
-    @Test func aListedRouterTakesWhoIsAllowedByName() {
+    @Test func allowlistRouterAcceptsAllowedKeys() {
         let list = list(.allowlist, rule(.key(one), isBlock: false))
         #expect(list.refusal(ofRegistrationBy: one, for: one) == nil)
         // A device key of a listed root, and the other way round.
@@ -35,7 +35,7 @@ struct AccessListTests {
         #expect(refusal?.description == "blocked: only keys that this router's operator has listed may register here")
     }
 
-    @Test func aListedRouterTakesWhoComesFromAListedNetwork() {
+    @Test func allowlistRouterAcceptsAllowedNetworks() {
         let list = list(.allowlist, rule(.key(one)))
         #expect(list.refusal(ofRegistrationBy: two, for: two, isListed: true) == nil)
         #expect(list.refusal(ofRegistrationBy: two, for: two, isListed: false) != nil)
@@ -43,24 +43,24 @@ struct AccessListTests {
         #expect(list.refusal(ofRegistrationBy: one, for: one, isListed: true) != nil)
     }
 
-    @Test func aBlockIsStrongerThanWhatAllows() {
+    @Test func blockOverridesAllow() {
         let list = list(.allowlist, rule(.key(one), isBlock: false), rule(.key(one)))
         #expect(list.isBlocked(one) && !list.isAllowed(one))
     }
 
-    @Test func aRuleEndsAtItsTime() {
+    @Test func ruleExpires() {
         let rule = rule(.key(one), until: 10)
         #expect(list(.open, at: 9, rule).isBlocked(one) && list(.open, at: 9, rule).nextEnd == Bench.time(10))
         #expect(!list(.open, at: 10, rule).isBlocked(one) && list(.open, at: 10, rule).nextEnd == nil)
     }
 
-    @Test func whoUsedABlockedInvitationIsBlocked() {
+    @Test func userOfABlockedInvitationIsBlocked() {
         let rules = [rule(.invitation("ab"))]
         let list = AccessList(rules: rules, invitees: ["ab": one], now: Bench.time())
         #expect(list.isBlocked(one) && list.isBlocked(invitation: "ab") && !list.isBlocked(invitation: "cd"))
     }
 
-    @Test func subjectsSurviveTheirText() {
+    @Test func subjectsRoundTrip() {
         for subject: AccessSubject in [.key(one), .network("10.0.0.0/8"), .invitation("ab"), .relay("*.example.com")] {
             #expect(AccessSubject(subject.kind, subject.text) == subject)
         }

@@ -28,7 +28,7 @@ struct BlockTests {
         try bench.registry.watchedAccount(bench.key(account))
     }
 
-    @Test func aBlockedAccountIsOutOfUseAtOnceAndComesBackWhole() throws {
+    @Test func blockedAccountIsRemovedImmediatelyAndRestoredWhole() throws {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"))).isAccepted)
         #expect(try bench.registry.apply(bench.event(of: 2, Samples.phone("two"))).isAccepted)
         var index = try bench.registry.load()
@@ -60,13 +60,13 @@ struct BlockTests {
         #expect(try bench.registry.removeRule(about: .key(bench.key(1))) == nil)
     }
 
-    @Test func aBlockedKeyMayLeave() throws {
+    @Test func blockedKeyMayDeregister() throws {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"))).isAccepted)
         try block(1)
         #expect(try bench.registry.apply(bench.event(of: 1, "", at: 5, id: 0x81)) == .deregistered)
     }
 
-    @Test func aBlockEndsByItself() throws {
+    @Test func blockExpiresAutomatically() throws {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"))).isAccepted)
         var index = try bench.registry.load()
         try block(1, until: 60)
@@ -90,7 +90,7 @@ struct BlockTests {
         #expect(try bench.tokens(of: 1) == ["own"])
     }
 
-    @Test func whatTheConfigurationSaysIsAdded() throws {
+    @Test func configuredRulesAreAdded() throws {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"))).isAccepted)
         let rule = try AccessRule(.key(bench.key(1)), isBlock: true, madeAt: .epoch, isConfigured: true)
         try block(2)

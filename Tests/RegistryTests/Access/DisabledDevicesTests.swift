@@ -32,7 +32,7 @@ struct DisabledDevicesTests {
         return object
     }
 
-    @Test func nothingWakesItUntilSomebodySwitchesItOn() throws {
+    @Test func disabledDeviceGetsNoPushUntilItIsEnabled() throws {
         try register(1, "one")
         try register(2, "two", id: 0x81)
         var index = try bench.registry.load()
@@ -61,7 +61,7 @@ struct DisabledDevicesTests {
         #expect(try bench.registry.listing(of: device)?.suspension == nil)
     }
 
-    @Test func aNewerRegistrationSwitchesItOn() throws {
+    @Test func newerRegistrationEnablesTheDevice() throws {
         try register(1, "one")
         var index = try bench.registry.load()
         let device = try #require(bench.devices(of: 1, in: index).first)
@@ -78,7 +78,7 @@ struct DisabledDevicesTests {
         #expect(try disable(device, registeredBefore: 9))
     }
 
-    @Test func aBlockOutlastsIt() throws {
+    @Test func deviceStaysDisabledAfterABlockEnds() throws {
         try register(1, "one")
         var index = try bench.registry.load()
         let device = try #require(bench.devices(of: 1, in: index).first)
@@ -94,7 +94,7 @@ struct DisabledDevicesTests {
         #expect(try bench.devices(of: 1, in: index).isEmpty, "the end of a block does not switch it on")
     }
 
-    @Test func whatIsForgottenIsForgottenWhole() throws {
+    @Test func removedDeviceLeavesNoDisabledEntry() throws {
         try register(1, "one")
         let index = try bench.registry.load()
         let device = try #require(bench.devices(of: 1, in: index).first)

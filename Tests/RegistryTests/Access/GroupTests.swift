@@ -31,7 +31,7 @@ struct GroupTests {
 
     private func keys(_ accounts: UInt8...) throws -> Set<PublicKey> { Set(try accounts.map { try bench.key($0) }) }
 
-    @Test func whoHasADeviceOfTheAppCanBePutIntoOne() throws {
+    @Test func accountWithADeviceOfTheAppCanJoinAGroup() throws {
         let change = try change([1, 2, 1, 9])
         #expect(change.added == 2 && change.left.isEmpty && change.full.isEmpty)
         #expect(change.unknown == [try bench.key(9)])
@@ -45,7 +45,7 @@ struct GroupTests {
         #expect(none.unknown == [try bench.key(1)], "it has no device of that app")
     }
 
-    @Test func whoLeftStaysOutUntilTheyComeBackThemselves() throws {
+    @Test func accountThatLeftStaysOutUntilItRejoins() throws {
         _ = try change([1, 2])
         #expect(try bench.registry.leave(name, bench.key(1)) && !bench.registry.leave(name, bench.key(1)))
         #expect(try change([1]).left == [bench.key(1)])
@@ -59,7 +59,7 @@ struct GroupTests {
         #expect(try !bench.registry.enter(none, bench.key(1)))
     }
 
-    @Test func whoseLastDeviceGoesIsInNone() throws {
+    @Test func accountWithoutDevicesLeavesItsGroups() throws {
         let tablet = try bench.event(of: 1, Samples.phone("tablet"), device: "tablet", id: 0x90)
         #expect(try bench.registry.apply(tablet).isAccepted)
         _ = try change([1, 2])
@@ -70,7 +70,7 @@ struct GroupTests {
         #expect(try members() == keys(2))
     }
 
-    @Test func anAccountIsInSoManyAtMost() throws {
+    @Test func groupsPerAccountAreLimited() throws {
         for number in 0..<Registry.maxGroups {
             let group = try #require(GroupName(app: "default", group: "g\(number)"))
             #expect(try bench.registry.change(group, adding: [bench.key(1)], removing: []).added == 1)
@@ -81,7 +81,7 @@ struct GroupTests {
     }
 
     @Test(arguments: ["", "a b", "ä", String(repeating: "x", count: 65)])
-    func namesArePlain(text: String) {
+    func groupNamesAreValidated(text: String) {
         #expect(GroupName(app: "default", group: text) == nil)
     }
 }

@@ -32,7 +32,7 @@ struct DescribedRegistrationTests {
         (#""token":"1234""#, "brigade", "the name of the brigade"),
         (#""token":"1234","brigade":"north","tone":"shrill""#, "tone", "low or high"),
     ])
-    func areCheckedAsTheTransportSays(members: String, field: String, expected: String) throws {
+    func fieldsAreCheckedByTheDescription(members: String, field: String, expected: String) throws {
         let bench = try Bench()
         try bench.registry.replacePlatforms(with: catalog())
         let refusal = RegistrationError.field(field, expected: expected)
@@ -41,7 +41,7 @@ struct DescribedRegistrationTests {
         #expect(try bench.tokens(of: 1) == ["1234"])
     }
 
-    @Test func staysReadableWhenTheTransportAsksForMore() throws {
+    @Test func registrationStaysReadableIfTheTransportRequiresMore() throws {
         let bench = try Bench()
         #expect(try register(#""token":"1234""#, bench).isAccepted, "a platform without a description is not checked")
         let device = try #require(try bench.registry.devices().first?.device)
@@ -50,7 +50,7 @@ struct DescribedRegistrationTests {
         #expect(try bench.registry.address(of: device)?.token == "1234")
     }
 
-    @Test func anUnknownPlatformMayNameAnEndpoint() throws {
+    @Test func unknownPlatformMayHaveAnEndpoint() throws {
         let url = "https://push.example.com/abc"
         for (members, token, fields) in [
             (#""push_endpoint":"\#(url)""#, url, 0),
@@ -65,7 +65,7 @@ struct DescribedRegistrationTests {
     private let keys = #"{"p256dh":"\#(Samples.p256dh)","auth":"\#(Samples.auth)"}"#
 
     /// If a plugin later declares that users choose its targets, existing registrations are protected too.
-    @Test func targetsAreBroughtOutWhenAPluginSaysThatTheyAreChosen() throws {
+    @Test func chosenTargetsComeFromTheDescription() throws {
         let bench = try Bench()
         func register(_ account: UInt8, at seconds: Int64) throws {
             let topic = #"{"platform":"pager","push_endpoint":"https://pager.example/topic"}"#

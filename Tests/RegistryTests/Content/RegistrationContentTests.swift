@@ -30,7 +30,7 @@ struct RegistrationContentTests {
         #expect(!content.shared)
     }
 
-    @Test func wakesForMessagesMentionsAndRepliesUnlessFiltersSaySomething() throws {
+    @Test func signalsDefaultToMessagesMentionsAndReplies() throws {
         #expect(try content().signals == [.dm, .mention, .reply])
         #expect(try content(#""filters": {}"#).signals.isEmpty)
         #expect(try content(#""filters": null"#).signals == [.dm, .mention, .reply])
@@ -42,7 +42,7 @@ struct RegistrationContentTests {
     }
 
     @Test(arguments: ["filters", "signals"])
-    func refusesSignalsThatNobodyKnows(field: String) throws {
+    func unknownSignalIsRefused(field: String) throws {
         let check: SignalCheck = { $0 == "mention" ? nil : "a signal; did you mean 'mention'?" }
         let json = { (name: String, value: String) in
             #"{"platform":"ios","token":"t","\#(field)":{"\#(name)":\#(value)}}"#
@@ -70,7 +70,7 @@ struct RegistrationContentTests {
         )
     }
 
-    @Test func takesABrowsersSubscription() throws {
+    @Test func browserSubscriptionIsAccepted() throws {
         let content = try RegistrationContent(Samples.web())
         #expect(content.token == "https://push.example.com/abc")
         #expect(content.fields == ["p256dh": Samples.p256dh, "auth": Samples.auth])
@@ -104,7 +104,7 @@ struct RegistrationContentTests {
         #expect(keyed.fields["auth"] == Samples.auth)
     }
 
-    @Test func keepsWhatItDoesNotKnow() throws {
+    @Test func unknownFieldsAreKept() throws {
         let json = #"{"platform":"mqtt","token":"t","topic":"a/b","qos":1,"nested":{"x":[1,null]}}"#
         let content = try RegistrationContent(json)
         #expect(content.json == json)
@@ -146,7 +146,7 @@ struct RegistrationContentTests {
 
     /// The first key is the generator's abscissa (SEC 2); no point on the curve has the second (BIP-340's test vector
     /// 5).
-    @Test func takesSealingKeysThatAreOnTheCurve() throws {
+    @Test func sealingKeysMustBeOnTheCurve() throws {
         let key = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
         let content = try content(#""sealing_key":"\#(key)""#)
         #expect(content.sealingKey?.hex == key)
@@ -205,7 +205,7 @@ struct RegistrationContentTests {
         (#""partners": ["ABAB"]"#, "partners", "at most 128 public keys of 64 lower-case hexadecimal digits"),
         (#""topic": "\u0000""#, "topic", "at most 4096 bytes without NUL"),
     ])
-    func namesTheFieldThatIsWrong(fields: String, field: String, expected: String) {
+    func invalidFieldIsNamed(fields: String, field: String, expected: String) {
         expectRefusal(fields, "invalid: registration field `\(field)`: expected \(expected)")
     }
 
@@ -238,7 +238,7 @@ struct RegistrationContentTests {
         (Samples.web(p256dh: "A" + Samples.p256dh.dropFirst()), "subscription.keys.p256dh"),
         (Samples.web(further: #","push_endpoint":"https://other.example/""#), "push_endpoint"),
     ])
-    func wantsATargetThatItsPlatformCanUse(json: String, field: String) throws {
+    func targetMustFitItsPlatform(json: String, field: String) throws {
         let refusal = try #require(throws: RegistrationError.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration field `\(field)`: expected "))
     }
@@ -251,12 +251,12 @@ struct RegistrationContentTests {
         #"{"platform":"ios","token":"\ud80"}"#, #"{"a":01}"#,
         #"{"a":1.}"#, #"{"a":"\x"}"#, #"{"a":tru}"#, #"{"a" 1}"#, "{\"a\":\"\n\"}", #"{"a":"\u00g0"}"#, #"{"a":-}"#,
     ])
-    func refusesWhatIsNoJSONObject(json: String) throws {
+    func invalidJSONObjectIsRefused(json: String) throws {
         let refusal = try #require(throws: RegistrationError.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration content: expected "))
     }
 
-    @Test func boundsEverySize() {
+    @Test func everySizeIsLimited() {
         expectRefusal(
             #""x": "\#(String(repeating: "x", count: 17_000))""#,
             "invalid: registration content: expected at most 16384 bytes"
@@ -273,7 +273,7 @@ struct RegistrationContentTests {
         expectRefusal(fields, "invalid: registration content: expected at most 32 further fields")
     }
 
-    @Test func neverQuotesAToken() throws {
+    @Test func errorsNeverQuoteAToken() throws {
         let token = "S3CRET-token"
         for json in [
             #"{"platform":"ios","token":"\#(token)\u0001"}"#,

@@ -26,7 +26,7 @@ struct FollowedKeysTests {
         try bench.registry.isFollowed(bench.key(author), by: bench.key(account))
     }
 
-    @Test func theNewestListCountsAlsoAfterARestart() throws {
+    @Test func newestListCountsEvenAfterARestart() throws {
         #expect(try isFollowed(7, by: 1) == nil)
         try learn(list(of: 1, [7, 8], at: 1), list(of: 2, []))
         func expectNew() throws {
@@ -44,7 +44,7 @@ struct FollowedKeysTests {
         #expect(try isFollowed(7, by: 1) == false)
     }
 
-    @Test func nothingIsKeptOfThoseWhoHaveNoDevice() throws {
+    @Test func followListOfAnAccountWithoutDevicesIsNotKept() throws {
         try learn(list(of: 3, [7]))
         #expect(try isFollowed(7, by: 3) == nil)
         try learn(list(of: 1, [7]))
@@ -57,7 +57,7 @@ struct FollowedKeysTests {
         #expect(try bench.registry.wantsContactList(of: bench.key(1), SlotMark(list(of: 1, [7]))))
     }
 
-    @Test func aListFromTheFutureOrThePastIsNotWanted() throws {
+    @Test func futureAndOutdatedListsAreNotWanted() throws {
         let registry = bench.registry
         #expect(try registry.wantsContactList(of: bench.key(1), SlotMark(list(of: 1, [], at: 600))))
         #expect(try !registry.wantsContactList(of: bench.key(1), SlotMark(list(of: 1, [], at: 601))))
@@ -77,7 +77,7 @@ struct FollowedKeysTests {
         #expect(try isFollowed(7, by: 2) == nil)
     }
 
-    @Test func aLongListIsCutAndWhatIsNoKeyIsLeftOut() throws {
+    @Test func longListIsCutAndInvalidKeysAreOmitted() throws {
         let key = try bench.key(1)
         var tags = (0..<10_001).map { ["p", String(repeating: "0", count: 56) + String(10_000_000 + $0)] }
         tags.insert(contentsOf: [["p"], ["p", "x"], ["e", try bench.key(7).hex], tags[0]], at: 0)
@@ -94,12 +94,12 @@ struct FollowedKeysTests {
         #expect(bytes == 80_000)
     }
 
-    @Test func theHashIsTheOneOnDisk() {
+    @Test func hashMatchesTheOneOnDisk() {
         let hash = KeyHash(seed: (1...40).map { UInt8($0) })
         #expect(hash(Bytes32(repeating: 0x5A)) == 16_327_032_598_725_349_443)
     }
 
-    @Test func theCacheIsBoundedByWhatItHolds() throws {
+    @Test func cacheIsBoundedByItsContents() throws {
         let hash = KeyHash(seed: Array(repeating: 7, count: 40))
         let followed = FollowedKeys(try list(of: 1, [7, 8, 9, 10]), hash: hash)
         var cache = ReadCache<PublicKey, FollowedKeys?>(capacity: 400) { 16 + ($0?.count ?? 0) }

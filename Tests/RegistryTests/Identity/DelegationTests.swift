@@ -8,7 +8,7 @@ import TimeTestSupport
 
 /// Registrations signed by device keys. Account 1 is a root identity, 11 and 12 its devices, 66 an attacker.
 struct DelegationTests {
-    @Test func aDeviceKeyIsNobodyUntilItsRootListsIt() throws {
+    @Test func deviceKeyHasNoAccountUntilItsRootListsIt() throws {
         let bench = try Bench()
         let event = try bench.event(ofDevice: 11, for: 1, Samples.phone("phone"))
         #expect(try bench.registry.apply(event) == .waiting)
@@ -22,7 +22,7 @@ struct DelegationTests {
         #expect(try bench.registry.apply(event) == .duplicate)
     }
 
-    @Test func aListedDeviceKeyRegistersAtOnceAlsoAfterARestart() throws {
+    @Test func listedDeviceKeyRegistersImmediatelyEvenAfterARestart() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
@@ -52,7 +52,7 @@ struct DelegationTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("later"), at: 1)).isAccepted)
     }
 
-    @Test func deregistrationsByStrangersHoldNobodyBack() throws {
+    @Test func strangersDeregistrationsDoNotBlockOthers() throws {
         let bench = try Bench()
         let farewells = try (0...RegistryRows.tombstonesPerAccount).map { number in
             try bench.event(ofDevice: 66, for: 1, "", at: 500, deviceID: "d\(number)")
@@ -65,7 +65,7 @@ struct DelegationTests {
         #expect(try bench.tokens(of: 1) == ["phone", "root's own"])
     }
 
-    @Test func aProvenDeviceTakesItsTokenFromWhoeverHadIt() throws {
+    @Test func provenDeviceTakesItsTokenFromItsFormerAccount() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("family-phone")))
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("family-phone"), at: 1))
@@ -74,7 +74,7 @@ struct DelegationTests {
         #expect(try bench.tokens(of: 2) == [])
     }
 
-    @Test func whatWaitedTakesNoTokenFromALaterRegistration() throws {
+    @Test func waitingRegistrationTakesNoTokenFromALaterOne() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
         bench.clock.advance(by: .seconds(10))
@@ -93,7 +93,7 @@ struct DelegationTests {
         #expect(try bench.tokens(of: 1) + bench.tokens(of: 2) == ["tablet", "tablet"])
     }
 
-    @Test func aDeviceGoesWithItsPlaceInTheListAndComesBackWithIt() throws {
+    @Test func deviceIsRevokedAndRestoredWithTheList() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11, 12]))
@@ -114,7 +114,7 @@ struct DelegationTests {
         #expect(try bench.tokens(of: 1) == ["again", "root's own"])
     }
 
-    @Test func whatWasRevokedForLongIsNotNewsOfThatTime() throws {
+    @Test func longRevokedDeviceCountsAsNewlyRegistered() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
         bench.clock.advance(by: .hours(1))
@@ -127,7 +127,7 @@ struct DelegationTests {
         #expect(try prompt.registry.watchedAccount(prompt.key(1))?.registeredAt == Bench.start)
     }
 
-    @Test func aDeviceKeyMayAlwaysTakeItsOwnRegistrationBack() throws {
+    @Test func deviceKeyMayAlwaysDeregister() throws {
         let bench = try Bench()
         let first = try bench.event(ofDevice: 11, for: 1, Samples.phone("phone"))
         _ = try bench.registry.apply(first)
@@ -173,7 +173,7 @@ struct DelegationTests {
         #expect(bench.registry.update(&index) == 0)
     }
 
-    @Test func theLimitOfDevicesHoldsForThoseThatWaited() throws {
+    @Test func deviceLimitAppliesToWaitingRegistrations() throws {
         let bench = try Bench(limits: RegistrationPolicy.Limits(devicesPerAccount: 1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
@@ -193,7 +193,7 @@ struct DelegationTests {
         #expect(try bench.registry.rootsOfInterest() == [])
     }
 
-    @Test func aCrowdAtOneRootPushesOutTheOldestAndNobodyElses() throws {
+    @Test func crowdAtOneRootEvictsOnlyItsOwnOldest() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 2, Samples.phone("other root's")))
         for number in 0...RegistrationPolicy.Limits().waitingPerRoot {
@@ -209,7 +209,7 @@ struct DelegationTests {
         #expect(try bench.tokens(of: 2) == ["other root's"])
     }
 
-    @Test func authorsSeeTheirNewestEventWhetherItWaitsOrNot() throws {
+    @Test func authorsSeeTheirNewestEventEvenIfItWaits() throws {
         let bench = try Bench()
         let first = try bench.event(ofDevice: 11, for: 1, Samples.phone("phone"))
         _ = try bench.registry.apply(first)
@@ -222,7 +222,7 @@ struct DelegationTests {
         #expect(try bench.registry.storedEvents(of: bench.key(11)) == [second])
     }
 
-    @Test func aDeviceThatIsGoneStaysGoneWhenItsListComesAgain() throws {
+    @Test func goneDeviceStaysGoneWhenItsListIsResent() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
@@ -234,7 +234,7 @@ struct DelegationTests {
         #expect(try bench.tokens(of: 1) == ["root's own"])
     }
 
-    @Test func listingsSayWhoseDeviceItIs() throws {
+    @Test func listingsNameTheDevicesAccount() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
         #expect(try bench.registry.devices().isEmpty)

@@ -52,7 +52,7 @@ struct DeviceGraceTests {
         #expect(try bench.registry.devices().map(\.countsUntil) == [nil])
     }
 
-    @Test func aNewListThatNamesThemEndsTheGrace() throws {
+    @Test func newListThatNamesDevicesEndsTheGrace() throws {
         pass(to: Self.day)
         _ = try bench.registry.learn(plainList(at: Self.day))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11], at: Self.day + 1))
@@ -79,14 +79,14 @@ struct DeviceGraceTests {
     }
 
     @Test(arguments: [["device"], ["device", ""], ["dm_key"], ["dm_key", String(repeating: "ab", count: 32)]])
-    func aListThatSpeaksOfDevicesRevokesAtOnce(tag: [String]) throws {
+    func deviceListWithoutTheKeyRevokesImmediately(tag: [String]) throws {
         let list = try bench.event(of: 1, content: "", at: 1, kind: .deviceList, tags: [["relay", "wss://a"], tag])
         #expect(try bench.registry.learn(list) == .learned)
         #expect(try bench.tokens(of: 1) == [])
         #expect(try bench.registry.waitingRegistrations().count == 1)
     }
 
-    @Test func aListThatNamesOthersRevokesAtOnceAlsoAfterOneThatNamesNobody() throws {
+    @Test func listNamingOtherDevicesRevokesImmediatelyEvenAfterAnEmptyOne() throws {
         pass(to: Self.day)
         _ = try bench.registry.learn(plainList(at: Self.day))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [12], at: Self.day + 1))

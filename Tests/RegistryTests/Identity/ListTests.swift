@@ -7,7 +7,7 @@ import TimeTestSupport
 @testable import Registry
 
 struct ListTests {
-    @Test func learnsListsOfThoseItHasToDoWithOnly() throws {
+    @Test func onlyRelevantListsAreLearned() throws {
         let bench = try Bench()
         let partners = #","partners":["\#(try bench.key(5).hex)"]"#
         _ = try bench.registry.apply([
@@ -29,7 +29,7 @@ struct ListTests {
         #expect(try !bench.registry.isRootOfInterest(bench.key(1)))
     }
 
-    @Test func theNewestListCountsAndTheLowestIDOnATie() throws {
+    @Test func newestListCountsAndLowestIDBreaksATie() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         let lists = try [
@@ -49,7 +49,7 @@ struct ListTests {
         #expect(try !bench.registry.speaks(bench.key(14), for: bench.key(2)))
     }
 
-    @Test func aListFromTheFutureStandsAgainstNoOther() throws {
+    @Test func futureListBlocksNoOther() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         for seconds in [601, 1 << 40, Int64.max - Bench.start] {
@@ -80,7 +80,7 @@ struct ListTests {
         #expect(try !bench.registry.speaks(last, for: bench.key(1)))
     }
 
-    @Test func listsAreForgottenLongAfterTheyConcernedAnybody() throws {
+    @Test func irrelevantListsAreForgottenAfterALongTime() throws {
         let bench = try Bench()
         _ = try bench.registry.apply([1, 2].map { try bench.event(of: $0, Samples.phone("token-\($0)")) })
         for root in [1, 2] as [UInt8] { _ = try bench.registry.learn(bench.deviceList(of: root, devices: [11], at: 1)) }
@@ -94,7 +94,7 @@ struct ListTests {
         #expect(try bench.registry.speaks(bench.key(11), for: bench.key(1)))
     }
 
-    @Test func anAccountsOwnDoingIsRecognised() throws {
+    @Test func accountsOwnEventsAreRecognized() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11], messageKeys: [21]))

@@ -11,7 +11,7 @@ import TimeTestSupport
 struct MessageKeyTests {
     private static let day: Int64 = 86_400
 
-    @Test func wrapsToAMessageKeyAreTheAccounts() throws {
+    @Test func giftWrapsToAMessageKeyReachTheAccount() throws {
         let bench = try registered()
         var index = try bench.registry.load()
         #expect(try bench.accounts(reachedBy: 21, in: index) == [])
@@ -59,7 +59,7 @@ struct MessageKeyTests {
         #expect(bench.reports.take().isEmpty)
     }
 
-    @Test func aKeyThatWasReplacedLongAgoCountsNoMore() throws {
+    @Test func keyReplacedLongAgoStopsCounting() throws {
         let bench = try registered()
         bench.clock.advance(by: .days(30))
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
@@ -69,7 +69,7 @@ struct MessageKeyTests {
         #expect(try bench.accounts(reachedBy: 22, in: index) == [bench.key(1)])
     }
 
-    @Test func aKeyThatComesBackCountsOn() throws {
+    @Test func restoredKeyKeepsCounting() throws {
         let bench = try registered()
         for (at, key) in [21, 22, 21].enumerated() {
             _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [UInt8(key)], at: Int64(at)))
@@ -81,7 +81,7 @@ struct MessageKeyTests {
         #expect(try bench.accounts(reachedBy: 22, in: index) == [])
     }
 
-    @Test func nobodyTakesAnothersKeyAway() throws {
+    @Test func accountCannotTakeAnothersMessageKey() throws {
         let bench = try registered()
         _ = try bench.registry.learn(bench.deviceList(of: 2, messageKeys: [21, 1]))
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
@@ -94,7 +94,7 @@ struct MessageKeyTests {
         #expect(try bench.accounts(reachedBy: 21, in: index) == [bench.key(1)])
     }
 
-    @Test func anAccountWithoutDevicesReceivesNothing() throws {
+    @Test func accountWithoutDevicesMatchesNoEvents() throws {
         let bench = try registered()
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
         var index = try bench.registry.load()
@@ -106,7 +106,7 @@ struct MessageKeyTests {
         #expect(try bench.accounts(reachedBy: 21, in: index) == [bench.key(1)])
     }
 
-    @Test func aCrowdAtOneKeyIsBoundedAndDoesNotDisplaceTheFirst() {
+    @Test func claimsOfOneKeyAreLimitedAndKeepTheFirst() {
         var owners = MessageKeyOwners()
         let key = MessageKey(key: PublicKey(Bytes32(repeating: 7)))
         for number in 0...UInt64(MessageKeyOwners.ownersPerKey) {
@@ -118,7 +118,7 @@ struct MessageKeyTests {
         #expect(owners.owns(Bytes32(words: (0, 0, 0, 1)), key.key.bytes))
     }
 
-    @Test func whoComesTooLateGetsNoPlaceByARestart() throws {
+    @Test func lateClaimOfAKeyGainsNoSlotByARestart() throws {
         let bench = try registered()
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
         let key = MessageKey(key: try bench.key(21))
@@ -135,7 +135,7 @@ struct MessageKeyTests {
         #expect(try bench.accounts(reachedBy: 22, in: index) == [bench.key(2)])
     }
 
-    @Test func aKeyThatIsRepeatedIsPassedOnOnce() throws {
+    @Test func repeatedKeyIsReportedOnce() throws {
         let bench = try registered()
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
         _ = try bench.registry.learn(bench.deviceList(of: 2, messageKeys: [21, 22]))
@@ -146,7 +146,7 @@ struct MessageKeyTests {
         #expect(try index.key(of: #require(hits.last).account) == bench.key(2))
     }
 
-    @Test func expiryIsLookedForEverySoOftenOnly() {
+    @Test func expiryIsCheckedPeriodically() {
         var owners = MessageKeyOwners()
         let account = Bytes32(repeating: 1)
         let keys = [10, 20].map {

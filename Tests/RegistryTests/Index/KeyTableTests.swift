@@ -27,7 +27,7 @@ struct KeyTableTests {
         for number in 0..<table.count { #expect(table.find(table.keys[number]) == number) }
     }
 
-    @Test func matchFindsWhatFindFinds() {
+    @Test func matchAgreesWithFind() {
         var generator = Lehmer(state: 2)
         let pool = (0..<1000).map { _ in Bytes32(random: &generator) }
         var table = KeyTable(hash: KeyHash(using: &generator), capacity: 10)

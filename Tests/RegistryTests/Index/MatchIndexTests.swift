@@ -7,7 +7,7 @@ import TimeTestSupport
 @testable import Registry
 
 struct MatchIndexTests {
-    @Test func hasNothingAtFirst() {
+    @Test func newIndexIsEmpty() {
         let index = MatchIndex()
         #expect(devices(index, 1) == [])
         #expect(index.accountCount == 0)
@@ -25,7 +25,7 @@ struct MatchIndexTests {
         #expect(index.deviceCount == 3)
     }
 
-    @Test func replacesADeviceThatItKnows() throws {
+    @Test func knownDeviceIsReplaced() throws {
         var index = MatchIndex()
         index.apply(put(1, device: 10))
         index.apply(put(1, device: 10, firstRegisteredAt: 7, mode: .alert))
@@ -40,7 +40,7 @@ struct MatchIndexTests {
     }
 
     @Test(arguments: Mode.allCases + [nil])
-    func keepsModesBesideSealingKeys(mode: Mode?) {
+    func modesAreKeptNextToSealingKeys(mode: Mode?) {
         for hasSealingKey in [false, true] {
             let entry = DeviceEntry(
                 device: DeviceID(rawValue: 1),
@@ -91,7 +91,7 @@ struct MatchIndexTests {
         #expect(index.deviceCount == judge.values.reduce(0) { $0 + $1.count })
     }
 
-    @Test func givesBitsToWhatRulesRaiseOnly() throws {
+    @Test func onlyRaisedSignalsGetBits() throws {
         var index = MatchIndex(signals: SignalNames(further: [Signal(rawValue: "wallet")]))
         index.apply(put(1, device: 1, further: ["wallet", "nobody-raises-this"]))
         let found = index.account(of: key(1))
@@ -103,7 +103,7 @@ struct MatchIndexTests {
         #expect(names[Signal(rawValue: "nobody-raises-this")].isEmpty)
     }
 
-    @Test func entriesAreSmall() {
+    @Test func entriesFitTheirSize() {
         #expect(MemoryLayout<DeviceEntry>.size == 28)
     }
 

@@ -26,7 +26,7 @@ struct RegistryIndexTests {
         try expectSameAsLoaded(index, bench)
     }
 
-    @Test func aGoneDeviceGoesAtOnceOnDiskAndAtTheNextUpdateInTheIndex() throws {
+    @Test func goneDeviceLeavesTheDiskImmediatelyAndTheIndexOnUpdate() throws {
         let bench = try Bench()
         let event = try bench.event(of: 1, Samples.phone("one"))
         _ = try bench.registry.apply(event)
@@ -43,7 +43,7 @@ struct RegistryIndexTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1)).isAccepted)
     }
 
-    @Test func aDeviceRegisteredAnewIsNotGone() throws {
+    @Test func deviceRegisteredAgainIsNotGone() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: -10))
         let device = DeviceID(rawValue: 1)
@@ -54,7 +54,7 @@ struct RegistryIndexTests {
         try bench.registry.removeGone(DeviceID(rawValue: 99), registeredAt: .distantFuture)
     }
 
-    @Test func couriersMayRemoveWhileTheOwnerMatches() async throws {
+    @Test func concurrentRemovalAndMatchingAreSafe() async throws {
         let bench = try Bench()
         _ = try bench.registry.apply(
             (1...60).map { try bench.event(of: $0, Samples.phone("token-\($0)")) }
@@ -80,7 +80,7 @@ struct RegistryIndexTests {
         try expectSameAsLoaded(index, bench)
     }
 
-    @Test func otherRulesGiveOtherBits() throws {
+    @Test func otherRulesAssignOtherBits() throws {
         let bench = try Bench()
         let filters = #","filters":{"dm":true,"wallet":true,"signer":true}"#
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: filters)))
@@ -98,7 +98,7 @@ struct RegistryIndexTests {
         }
     }
 
-    @Test func devicesSpeakTheBestOfTheRulesLanguages() throws {
+    @Test func devicesGetTheBestAvailableLanguage() throws {
         let bench = try Bench()
         let locales = ["de-AT-1996", "de_ch", "pt", "fr", "?"].map { $0 == "?" ? "" : #","locale":"\#($0)""# }
         for (number, locale) in zip((1 as UInt8)..., locales) {
@@ -118,7 +118,7 @@ struct RegistryIndexTests {
         #expect(try (1...5).compactMap { try language(of: $0, in: index, bench) } == [])
     }
 
-    @Test func changesSayWhetherADeviceIsElsewhere() throws {
+    @Test func changesReportMovedDevices() throws {
         let bench = try Bench()
         var index = try bench.registry.load()
         let contents = [
@@ -134,7 +134,7 @@ struct RegistryIndexTests {
         #expect(elsewhere == [false, false, true, true, true, false])
     }
 
-    @Test func registrationsUseNoLanguageUp() throws {
+    @Test func registrationsDoNotUseUpLanguageSlots() throws {
         let further = (0..<300).compactMap { LanguageTag("de-\(100 + $0)") }
         let names = LanguageNames(further + further)
         #expect(names[names.best(for: further[0])] == further[0])

@@ -51,7 +51,7 @@ struct IngressDevicesTests {
         #expect(try bench.registry.ingressAddress(of: sandbox)?.fields == ["environment": "sandbox"])
     }
 
-    @Test func aDeviceOfTheIngressIsNoRegisteredOneAndTheOtherWayRound() throws {
+    @Test func ingressDevicesAndRegisteredDevicesAreDistinct() throws {
         let bench = try Bench()
         let ofIngress = try #require(try device(bench, token()))
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone(Self.token))).isAccepted)
@@ -62,7 +62,7 @@ struct IngressDevicesTests {
         #expect(try bench.tokens(of: 1) == [Self.token])
     }
 
-    @Test func whatIsGoneStaysGoneForADayAndIsThenTriedAgain() throws {
+    @Test func goneTokenStaysGoneForADayAndIsThenRetried() throws {
         let bench = try Bench()
         let device = try #require(try device(bench, token()))
         #expect(try bench.registry.ingressAddress(of: device) != nil)
@@ -78,7 +78,7 @@ struct IngressDevicesTests {
         #expect(try bench.registry.admit([token()]) == [.gone])
     }
 
-    @Test func whoWasNotUsedForTheLongestTimeIsForgotten() throws {
+    @Test func leastRecentlyUsedDeviceIsForgotten() throws {
         let bench = try Bench()
         let limits = IngressDeviceLimits(devices: 2, keptFor: .seconds(1), exactness: .milliseconds(1))
         let first = try #require(try device(bench, token("01"), limits))
@@ -100,7 +100,7 @@ struct IngressDevicesTests {
     }
 
     /// A client that makes up tokens must not shut out the tokens of others.
-    @Test func whatIsGoneMakesRoom() throws {
+    @Test func goneDeviceFreesCapacity() throws {
         let bench = try Bench()
         let limits = IngressDeviceLimits(devices: 3)
         let devices = try ["01", "02", "03"].map { try #require(try device(bench, token($0), limits)) }
@@ -117,7 +117,7 @@ struct IngressDevicesTests {
         #expect(try bench.registry.ingressAddress(of: devices[2])?.token == "03")
     }
 
-    @Test func useIsWrittenDownNowAndThen() throws {
+    @Test func lastUseIsWrittenPeriodically() throws {
         let bench = try Bench()
         let limits = IngressDeviceLimits(exactness: .seconds(1))
         func usedAt() throws -> Timestamp? {
@@ -135,7 +135,7 @@ struct IngressDevicesTests {
         #expect(try usedAt() == start + .seconds(1))
     }
 
-    @Test func tokensAreInvalidWhereTheirTransportSaysSoAndNotWhereThereIsNone() throws {
+    @Test func tokenIsInvalidOnlyIfItsTransportRefusesIt() throws {
         let bench = try Bench { address in
             guard address.platform == "ios" else { return }
             if address.app == "none" { throw RegistrationError.unsupported("no such app") }
@@ -162,7 +162,7 @@ struct IngressDevicesTests {
         #expect(addresses == [0, 1])
     }
 
-    @Test func aTokenIsProvenOnceAPushForItWasTaken() throws {
+    @Test func tokenIsProvenByAnAcceptedPush() throws {
         let bench = try Bench()
         let (good, bad) = (token(), token(String(repeating: "cd", count: 32)))
         let devices = try [good, bad].compactMap { try device(bench, $0) }

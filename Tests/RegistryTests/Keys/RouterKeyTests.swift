@@ -80,7 +80,7 @@ struct RouterKeyTests {
         #expect(try token(1, in: registry) == "new")
     }
 
-    @Test func theEndOfARegistrationWithTheFormerKeyDoesNotEndTheDeviceThatMoved() throws {
+    @Test func deregistrationAtTheFormerKeyKeepsAMovedDevice() throws {
         let first = try bench.event(of: 1, Samples.phone("one"), kind: .addressablePushRegistration)
         _ = try bench.registry.apply(first)
         try begin()
@@ -107,7 +107,7 @@ struct RouterKeyTests {
         #expect(try token(1, in: registry) == nil)
     }
 
-    @Test func aRetiredKeyIsRefusedByNameAndTakesDeregistrationsStill() throws {
+    @Test func retiredKeyIsRefusedByNameButAcceptsDeregistrations() throws {
         _ = try bench.registry.apply([
             bench.event(of: 1, Samples.phone("one")), bench.event(of: 2, Samples.phone("two"), id: 0x70),
         ])
@@ -160,7 +160,7 @@ struct RouterKeyTests {
         #expect(try sender(2) == bench.identity.publicKey.array)
     }
 
-    @Test func everythingIsSealedAnewAndWhatOneCouldOpenTheOldKeyCannot() throws {
+    @Test func rotationResealsEverythingAndLocksOutTheOldKey() throws {
         _ = try bench.registry.apply(
             bench.event(of: 1, Samples.phone("one", further: #","quiet":{"start":"22:00","end":"07:00","tz":"Z"}"#))
         )
@@ -207,7 +207,7 @@ struct RouterKeyTests {
         #expect(try RegistryExamination(path: bench.path, identity: next).run().findings == [])
     }
 
-    @Test func resealingStopsAnywhereAndGoesOn() throws {
+    @Test func resealingResumesAfterAnyInterruption() throws {
         struct Stop: Error {}
         let count: UInt8 = 5
         for number in 1...count {
@@ -237,7 +237,7 @@ struct RouterKeyTests {
         for number in 1...Int64(count) { #expect(try token(number, in: registry) == "t\(number)") }
     }
 
-    @Test func keyedHashesStayWhatTheyWereThroughSeveralKeys() throws {
+    @Test func keyedHashesAreStableAcrossRotations() throws {
         let seeds = bench.registry.keys.seeds
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         try begin()
@@ -269,7 +269,7 @@ struct RouterKeyTests {
 
     // MARK: Who opens it
 
-    @Test func whicheverKeyIsInTheKeyFileOpensItUntilTheNextOneDid() throws {
+    @Test func eitherKeyOpensTheStoreUntilTheNextOneDid() throws {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         try begin()
         let before = try registry(as: bench.identity)
@@ -286,7 +286,7 @@ struct RouterKeyTests {
         #expect(throws: RegistryStoreError.anotherIdentity(path: bench.path)) { try registry(as: bench.account(1)) }
     }
 
-    @Test func theSecretOfARetiredKeyIsGone() throws {
+    @Test func secretOfARetiredKeyIsErased() throws {
         try begin()
         _ = try registry(as: next)
         #expect(try keys.pair(of: bench.identity.publicKey, by: next) != nil)
@@ -295,7 +295,7 @@ struct RouterKeyTests {
         #expect(try keys.pair(of: bench.identity.publicKey, by: next) == nil)
     }
 
-    @Test func aKeyRingIsOpenedByItsKeyAlone() throws {
+    @Test func keyRingIsOpenedOnlyByItsKey() throws {
         let ring = KeyRing(identity: bench.identity.secret).renewed(random: SecureRandom.bytes)
             .holding([bench.identity.secret])
         let sealed = try ring.sealed(for: next, random: SecureRandom.bytes)

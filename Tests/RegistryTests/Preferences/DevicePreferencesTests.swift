@@ -38,7 +38,7 @@ struct DeviceWishesTests {
         )
     }
 
-    @Test func theIndexKnowsThemWhenLoadedAndWhenTheyChange() throws {
+    @Test func indexHasPreferencesWhenLoadedAndChanged() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.requested)))
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two")))
@@ -104,7 +104,7 @@ struct DeviceWishesTests {
         for count in 0..<bytes.count - 6 { #expect(DevicePreferencesCodec.decode(Array(bytes.prefix(count))) == nil) }
     }
 
-    @Test func theDiskTellsNobodyWhenSomebodySleeps() throws {
+    @Test func quietHoursAreEncryptedOnDisk() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.requested)))
         let queue = try DatabaseQueue(path: bench.path)
@@ -125,7 +125,7 @@ struct DeviceWishesTests {
         DevicePreferences(pace: PacePreferences(batch: BatchPreferences(cooldown: .seconds(90)))),
         DevicePreferences(filters: FilterSwitches([String(repeating: "n", count: 64): true, "a": false])),
     ])
-    func comeBackFromTheirBytes(preferences: DevicePreferences) {
+    func preferencesRoundTrip(preferences: DevicePreferences) {
         let bytes = DevicePreferencesCodec.encode(preferences)
         #expect(DevicePreferencesCodec.decode(bytes) == preferences)
         #expect(DevicePreferencesCodec.decode([2] + bytes.dropFirst()) == nil)
@@ -145,7 +145,7 @@ struct DeviceWishesTests {
             "`filter_plugins`: expected at most 16 filters"
         ),
     ])
-    func refusesWhatIsNone(json: String, expected: String) {
+    func invalidPreferenceIsRefused(json: String, expected: String) {
         #expect(throws: RegistrationError.invalid("registration field \(expected)")) {
             try RegistrationContent(Samples.phone("one", further: ",\(json)"))
         }

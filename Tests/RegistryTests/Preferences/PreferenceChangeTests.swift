@@ -27,7 +27,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func replacesWhatItNamesAndKeepsTheRest() throws {
+    @Test func changeReplacesOnlyNamedPreferences() throws {
         let bench = try Bench()
         let further = #","mode":"wake","batch":{"cooldown_seconds":5,"daily_cap":9},"extra":"kept","partners":[]"#
         let device = try register(bench, further: further)
@@ -53,7 +53,7 @@ import TimeTestSupport
         #expect(try bench.registry.content(of: device)?.batch.cooldown == .seconds(60))
     }
 
-    @Test func theIndexLearnsIt() throws {
+    @Test func changedPreferenceReachesTheIndex() throws {
         let bench = try Bench()
         let device = try register(bench)
         var index = try bench.registry.load()
@@ -70,7 +70,7 @@ import TimeTestSupport
         #expect(seen.first?.signals == SignalNames()[.zap])
     }
 
-    @Test func othersDevicesAreAsUnknownAsNone() throws {
+    @Test func otherAccountsDevicesAreUnknown() throws {
         let bench = try Bench()
         let device = try register(bench)
         let (alice, bob) = (try bench.account(Self.alice).publicKey, try bench.account(Self.bob).publicKey)
@@ -83,7 +83,7 @@ import TimeTestSupport
         #"{"mode":"loud"}"#, #"{"batch":{"cooldown_seconds":-1}}"#, #"{"quiet":{"start":"25:00"}}"#,
         #"{"filters":{"NOT A SIGNAL":true}}"#, #"{"quiet":{"start":"22:00","end":"07:00","tz":"Nowhere/City"}}"#,
     ])
-    func whatNoRegistrationMaySayIsRefusedAndNothingChanges(_ json: String) throws {
+    func invalidChangeIsRefusedAndChangesNothing(_ json: String) throws {
         let bench = try Bench()
         let device = try register(bench, further: #","mode":"wake""#)
         let before = try bench.registry.content(of: device)
@@ -95,11 +95,11 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["token", "platform", "app", "push_endpoint", "subscription", "shared", "partners", "relays"])
-    func whereADeviceIsTakesARegistration(_ name: String) {
+    func targetChangeRequiresARegistration(_ name: String) {
         #expect(throws: RegistrationError.self) { try change(#"{"\#(name)":"x"}"#) }
     }
 
-    @Test func aNewRegistrationHasTheLastWord() throws {
+    @Test func newRegistrationOverridesChanges() throws {
         let bench = try Bench()
         let device = try register(bench)
         let alice = try bench.account(Self.alice).publicKey
@@ -108,7 +108,7 @@ import TimeTestSupport
         #expect(try bench.registry.listing(of: device)?.mode == .wake)
     }
 
-    @Test func whoIsBlockedStaysOutOfTheIndex() throws {
+    @Test func blockedAccountStaysOutOfTheIndex() throws {
         let bench = try Bench()
         let device = try register(bench)
         let alice = try bench.account(Self.alice).publicKey

@@ -5,7 +5,7 @@ import TimeTestSupport
 @testable import Registry
 
 struct TimeZonesTests {
-    @Test func aChangeCountsFromItsSecondOn() throws {
+    @Test func transitionAppliesFromItsSecond() throws {
         let zone = try #require(NamedZone.named("Europe/Berlin"))
         #expect(zone.isKnown)
         // 2026-03-29 01:00 and 2026-10-25 01:00 UTC, and the same in 2050.

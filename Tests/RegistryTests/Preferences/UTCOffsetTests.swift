@@ -16,7 +16,7 @@ struct UTCOffsetTests {
         "+5:-1",
         "+5:45:00", "GMT+1", "Europe/Berlin", "+٥", " +5", "+5 ",
     ])
-    func refusesAnythingElse(text: String) {
+    func otherOffsetsAreRefused(text: String) {
         #expect(UTCOffset(text) == nil)
     }
 }

@@ -30,7 +30,7 @@ struct RecipientListTests {
         try bench.registry.recipientList(kind, of: bench.key(account))?.json
     }
 
-    @Test func theNewestOfEachKindStaysAlsoAfterARestart() throws {
+    @Test func newestListOfEachKindSurvivesARestart() throws {
         #expect(try known(1) == nil)
         let (older, newer, other) = try (list(of: 1, "a"), list(of: 1, "b", at: 1), list(of: 1, "c", .profile))
         try learn(newer, other)
@@ -44,7 +44,7 @@ struct RecipientListTests {
         #expect(try known(1) == lower.json, "of two of one second that with the lower id")
     }
 
-    @Test func nothingIsKeptOfThoseWhoHaveNoDevice() throws {
+    @Test func listOfAnAccountWithoutDevicesIsNotKept() throws {
         try learn(list(of: 3, "a"))
         #expect(try known(3) == nil)
         try learn(list(of: 1, "a"))
@@ -55,7 +55,7 @@ struct RecipientListTests {
         #expect(try known(1) == nil)
     }
 
-    @Test func aListFromTheFutureOrThePastIsNotWanted() throws {
+    @Test func futureAndOutdatedListsAreNotWanted() throws {
         let registry = bench.registry
         func wants(at seconds: Int64) throws -> Bool {
             try registry.wantsRecipientList(.muteList, of: bench.key(1), SlotMark(list(of: 1, "x", at: seconds)))
@@ -78,7 +78,7 @@ struct RecipientListTests {
         #expect(try known(1) == nil)
     }
 
-    @Test func namedKeysComeOnceAndInOrder() throws {
+    @Test func namedKeysAreUniqueAndOrdered() throws {
         let tags = try [
             ["p", bench.key(7).hex], ["p", "zz"], ["e", bench.key(8).hex], ["p"], ["p", bench.key(7).hex],
         ]

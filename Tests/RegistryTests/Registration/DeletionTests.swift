@@ -37,7 +37,7 @@ struct DeletionTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1)).isAccepted)
     }
 
-    @Test func nobodyElseCanDeleteIt() throws {
+    @Test func onlyTheAuthorCanDeleteARegistration() throws {
         let event = try bench.event(of: 1, Samples.phone("one"), id: 0x10)
         _ = try bench.registry.apply(event)
         let tags = [["e", event.id.hex], try address(.pushRegistration, of: 1), try address(.pushRegistration, of: 2)]
@@ -46,7 +46,7 @@ struct DeletionTests {
         #expect(try bench.tokens(of: 1) == ["one"])
     }
 
-    @Test func aDeletionOfTheAddressEndsWhatIsNotNewer() throws {
+    @Test func deletionByAddressEndsOlderRegistrations() throws {
         for (seconds, name) in [(4, "old"), (6, "new")] as [(Int64, String)] {
             _ = try bench.registry.apply(
                 bench.event(of: 1, Samples.phone(name), at: seconds, device: name, kind: .addressablePushRegistration)
@@ -63,7 +63,7 @@ struct DeletionTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("old"), at: 6, device: "old")).isAccepted)
     }
 
-    @Test func anAddressIsOfItsKind() throws {
+    @Test func addressDeletesOnlyItsKind() throws {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         #expect(try bench.registry.apply(deletion(by: 1, [address(.addressablePushRegistration, of: 1)])) == 0)
         #expect(try bench.tokens(of: 1) == ["one"])
@@ -73,7 +73,7 @@ struct DeletionTests {
         #expect(try bench.tokens(of: 1) == [])
     }
 
-    @Test func aDeletionThatComesFirstHoldsTheRegistrationBack() throws {
+    @Test func earlierDeletionBlocksTheRegistration() throws {
         let name = try address(.addressablePushRegistration, of: 1, "phone")
         #expect(try bench.registry.apply(deletion(by: 1, [name])) == 0)
         let late = try bench.event(of: 1, Samples.phone("one"), at: 5, device: "phone", id: 1)
@@ -81,7 +81,7 @@ struct DeletionTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 6, device: "phone")).isAccepted)
     }
 
-    @Test func whatWaitsForItsRootEndsToo() throws {
+    @Test func registrationWaitingForItsRootIsDeletedToo() throws {
         let event = try bench.event(ofDevice: 11, for: 1, Samples.phone("phone"))
         _ = try bench.registry.apply(event)
         #expect(try bench.registry.apply(deletion(by: 11, [["e", event.id.hex]])) == 1)
@@ -90,7 +90,7 @@ struct DeletionTests {
         #expect(try bench.registry.apply(event) == .ended)
     }
 
-    @Test func whoVanishesTakesEverythingOlderAlong() throws {
+    @Test func requestToVanishRemovesEverythingOlder() throws {
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
         let old = try bench.event(of: 1, Samples.phone("old"), device: "old")
         _ = try bench.registry.apply([
@@ -110,7 +110,7 @@ struct DeletionTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("old"), at: 6, device: "old")).isAccepted)
     }
 
-    @Test func aDeletionFromTheFutureIsNotTaken() throws {
+    @Test func futureDeletionIsRefused() throws {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         let tags = [try address(.pushRegistration, of: 1)]
         #expect(try bench.registry.apply(deletion(by: 1, at: 601, tags)) == nil)

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 /// A device's registration time: events older than that do not notify it.
 struct FirstRegistrationTests {
-    @Test func aDeviceThatRegistersAnewGetsNoYounger() throws {
+    @Test func deviceThatRegistersAgainKeepsItsFirstRegistration() throws {
         let bench = try Bench()
         var index = try bench.registry.load()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
@@ -26,7 +26,7 @@ struct FirstRegistrationTests {
         #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)
     }
 
-    @Test func everySlotHasItsOwnBeginning() throws {
+    @Test func everySlotHasItsOwnRegistrationTime() throws {
         let bench = try Bench()
         bench.clock.advance(by: .seconds(100))
         _ = try bench.registry.apply([
@@ -38,7 +38,7 @@ struct FirstRegistrationTests {
         #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start + 20)
     }
 
-    @Test func whoLeftAndComesBackBeginsAnew() throws {
+    @Test func deviceThatLeavesAndReturnsStartsAgain() throws {
         let bench = try Bench()
         bench.clock.advance(by: .seconds(1000))
         _ = try bench.registry.apply([
@@ -51,7 +51,7 @@ struct FirstRegistrationTests {
         #expect(try since(1, bench, in: bench.registry.load()) == [30])
     }
 
-    @Test func whoLostItsTokenMeanwhileBeginsAnew() throws {
+    @Test func deviceThatLostItsTokenStartsAgain() throws {
         let bench = try Bench()
         bench.clock.advance(by: .seconds(1000))
         _ = try bench.registry.apply([
@@ -62,7 +62,7 @@ struct FirstRegistrationTests {
         #expect(try since(2, bench, in: bench.registry.load()) == [])
     }
 
-    @Test func aRevokedDeviceThatIsListedAgainBeginsAnew() throws {
+    @Test func revokedDeviceThatIsListedAgainStartsAgain() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
@@ -87,7 +87,7 @@ struct FirstRegistrationTests {
         #expect(try since(2, bench, in: bench.registry.load()) == [5, 30])
     }
 
-    @Test func aFollowFromBeforeTheLastRegistrationIsOne() throws {
+    @Test func followBeforeTheLastRegistrationCounts() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         bench.clock.advance(by: .minutes(1))

@@ -23,7 +23,7 @@ import TimeTestSupport
         try bench.registry.apply(bench.event(of: account, content: "", at: at, id: UInt8(0x80 + at)))
     }
 
-    @Test func aKeyRegistersSoManyAnHour() throws {
+    @Test func registrationsPerKeyAndHourAreLimited() throws {
         let bench = try bench {
             $0.registrationBurst = 2
             $0.registrationsPerKeyPerHour = 1
@@ -40,7 +40,7 @@ import TimeTestSupport
         #expect(try register(bench, 1, "t3", at: 5).isAccepted)
     }
 
-    @Test func thereAreSoManyDevicesAltogether() throws {
+    @Test func totalDevicesAreLimited() throws {
         let bench = try bench { $0.devices = 2 }
         #expect(try register(bench, 1, "a").isAccepted)
         #expect(try register(bench, 2, "b").isAccepted)
@@ -56,7 +56,7 @@ import TimeTestSupport
         #expect(try register(bench, 3, "c", at: 2).isAccepted)
     }
 
-    @Test func whereThereIsNoRoomThoseGoFirstThatNeverGotAPush() throws {
+    @Test func devicesThatNeverGotAPushAreEvictedFirst() throws {
         let bench = try bench { $0.devices = 3 }
         let reached = try #require(try device(register(bench, 1, "reached")))
         try bench.registry.markProven([reached])
@@ -76,7 +76,7 @@ import TimeTestSupport
         #expect(try bench.registry.storedEvents(of: bench.key(2)) == [])
     }
 
-    @Test func whatWasReachedIsKnownAfterARestart() throws {
+    @Test func reachedDeviceIsKnownAfterARestart() throws {
         let bench = try Bench()
         let first = try #require(try device(register(bench, 1, "a")))
         let second = try #require(try device(register(bench, 2, "b")))
@@ -105,7 +105,7 @@ import TimeTestSupport
         return accounts
     }
 
-    @Test func oneSignerCannotPushOutWhatWaits() throws {
+    @Test func oneSignerCannotEvictWaitingRegistrations() throws {
         let bench = try bench {
             $0.waiting = 6
             $0.waitingPerSigner = 2

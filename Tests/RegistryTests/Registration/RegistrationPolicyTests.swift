@@ -40,7 +40,7 @@ struct RegistrationPolicyTests {
         desk.read(registration(tags, content: content), now: 100_000)
     }
 
-    @Test func saysWhatIsWrongWithTheKeyInD() {
+    @Test func invalidDTagIsExplained() {
         let ours = PublicKey(Bytes32(repeating: 9))
         let capital = PublicKey(Bytes32(repeating: 0xAB))
         #expect(read([["d", ours.hex]]) == .request(.register(slot, account: slot.author)))
@@ -66,7 +66,7 @@ struct RegistrationPolicyTests {
         }
     }
 
-    @Test func speaksOneVersionOfTheProtocol() {
+    @Test func otherProtocolVersionsAreRefused() {
         let d = ["d", PublicKey(Bytes32(repeating: 9)).hex]
         #expect(read([d, ["protocol_version", "1"]]) == .request(.register(slot, account: slot.author)))
         for version in [["protocol_version"], ["protocol_version", "2"], ["protocol_version", "1.0"]] {
@@ -77,7 +77,7 @@ struct RegistrationPolicyTests {
         }
     }
 
-    @Test func answersInTheWordsOfNIP01() {
+    @Test func responsesFollowNIP01() {
         #expect(RegistrationResult.deregistered.message == "")
         #expect(RegistrationResult.duplicate.message.hasPrefix("duplicate: "))
         #expect(RegistrationResult.outdated.message.hasPrefix("invalid: "))

@@ -36,13 +36,13 @@ struct RegistryApplyTests {
         #expect(later == .registered(DeviceID(rawValue: 2)), "a device's number is never used again")
     }
 
-    @Test func aDeregistrationThatComesFirstHoldsTheOlderRegistrationBack() throws {
+    @Test func earlierDeregistrationBlocksOlderRegistrations() throws {
         let bench = try Bench()
         #expect(try bench.registry.apply(bench.event(of: 1, "", at: 5)) == .deregistered)
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"))) == .outdated)
     }
 
-    @Test func theNewestWinsAndTheLowestIDOnATie() throws {
+    @Test func newestWinsAndLowestIDBreaksATie() throws {
         let bench = try Bench()
         let event = try bench.event(of: 1, Samples.phone("middle"), at: 10, id: 0x80)
         _ = try bench.registry.apply(event)
@@ -55,7 +55,7 @@ struct RegistryApplyTests {
         #expect(try bench.tokens(of: 1) == ["lower"])
     }
 
-    @Test func whatComesTooLateIsRefusedAndSaysHowToComeInTime() throws {
+    @Test func outdatedRegistrationIsRefusedWithAFix() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 10, id: 0x10))
         // Signed within the same second, with a higher id: NIP-01 has relays keep the first.
@@ -70,7 +70,7 @@ struct RegistryApplyTests {
     }
 
     @Test(arguments: [-5, 0])
-    func whatIsWrongIsSaidBeforeThatItComesTooLate(seconds: Int64) throws {
+    func invalidRegistrationIsReportedBeforeAnOutdatedOne(seconds: Int64) throws {
         let bench = try Bench { address in
             if address.platform == "carrier-pigeon" {
                 throw RegistrationError.unsupported("no carrier-pigeon here")
@@ -88,7 +88,7 @@ struct RegistryApplyTests {
         #expect(try bench.tokens(of: 1) == ["one"])
     }
 
-    @Test func replaysUseUpNothingOfWhatTheirAuthorMayRegister() throws {
+    @Test func replaysDoNotCountTowardsTheRegistrationLimit() throws {
         var limits = RegistrationPolicy.Limits()
         limits.registrationBurst = 2
         limits.registrationsPerKeyPerHour = 1
@@ -130,13 +130,13 @@ struct RegistryApplyTests {
     }
 
     @Test(arguments: ["", "a b", "ümlaut", "a\u{0}", String(repeating: "x", count: 65)])
-    func refusesDeviceIDsThatAreNone(device: String) throws {
+    func invalidDeviceIDsAreRefused(device: String) throws {
         let bench = try Bench()
         let result = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), device: device))
         #expect(result.message.hasPrefix("invalid: tag d: expected a device id of 1 to 64 of "))
     }
 
-    @Test func refusesStampsFromTheFuture() throws {
+    @Test func futureTimestampsAreRefused() throws {
         let bench = try Bench()
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 600)).isAccepted)
         for seconds in [601, 1 << 40, Int64.max - Bench.start] {
@@ -149,7 +149,7 @@ struct RegistryApplyTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 601)).isAccepted)
     }
 
-    @Test func refusesWhatItCannotReadAndChangesNothing() throws {
+    @Test func unreadableRegistrationIsRefusedWithoutChanges() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         let foreign = try bench.event(of: 2, Samples.phone("two"), at: 1)
@@ -174,14 +174,14 @@ struct RegistryApplyTests {
         #expect(larger.message.hasPrefix("invalid: content: expected"))
     }
 
-    @Test func refusesAuthorsThatAreNoPoint() throws {
+    @Test func invalidAuthorKeysAreRefused() throws {
         let bench = try Bench()
         var event = try bench.event(of: 1, Samples.phone("one"))
         event.pubkey = PublicKey(Bytes32(repeating: 0xFF))
         #expect(try bench.registry.apply(event).message.hasPrefix("invalid: content: expected NIP-44"))
     }
 
-    @Test func refusesARootIdentityThatIsNone() throws {
+    @Test func invalidRootIdentityIsRefused() throws {
         let bench = try Bench()
         let ours = bench.identity.publicKey.hex
         for identity in [["root_identity"], ["root_identity", ""], ["root_identity", ours.uppercased()]] {
@@ -194,7 +194,7 @@ struct RegistryApplyTests {
         #expect(try bench.registry.apply(event) == .registered(DeviceID(rawValue: 1)))
     }
 
-    @Test func refusesWhatNoTransportServes() throws {
+    @Test func unservedPlatformIsRefused() throws {
         struct Talkative: Error, CustomStringConvertible {
             var description: String { "token one is bad" }
         }
@@ -214,7 +214,7 @@ struct RegistryApplyTests {
     }
 
     /// A plugin may be restarting. A registration that is retried must not have used up its author's limit.
-    @Test func whatCannotBeCheckedNowMayComeAgain() throws {
+    @Test func uncheckedRegistrationMayBeResentWithoutUsingTheLimit() throws {
         let isBroken = Mutex(true)
         var limits = RegistrationPolicy.Limits()
         limits.registrationBurst = 2
@@ -232,7 +232,7 @@ struct RegistryApplyTests {
         #expect(try bench.tokens(of: 2) == ["two"])
     }
 
-    @Test func takesSeveralDevicesUpToTheLimit() throws {
+    @Test func devicesPerAccountAreLimited() throws {
         let bench = try Bench(limits: RegistrationPolicy.Limits(devicesPerAccount: 3))
         for device in ["a", "b", "c"] {
             #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone(device), device: device)).isAccepted)
@@ -249,7 +249,7 @@ struct RegistryApplyTests {
         #expect(try bench.tokens(of: 1) == ["a2", "c", "d"])
     }
 
-    @Test func keepsWhatARegistrationAskedFor() throws {
+    @Test func registrationsPreferencesAreStored() throws {
         let bench = try Bench()
         let json = Samples.web(
             further: #","mode":"alert","app":"reader","filters":{"zap":true,"wallet":true},"quiet":"#
@@ -284,7 +284,7 @@ struct RegistryApplyTests {
         #expect(try bench.registry.devices(limit: -1) == [])
     }
 
-    @Test func judgesABatchInItsOrder() throws {
+    @Test func batchIsProcessedInOrder() throws {
         let bench = try Bench()
         let results = try bench.registry.apply([
             bench.event(of: 1, Samples.phone("one")),

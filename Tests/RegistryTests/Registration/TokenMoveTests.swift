@@ -26,7 +26,7 @@ struct TokenMoveTests {
         #expect(try bench.tokens(of: 2) == [])
     }
 
-    @Test func anEarlierRegistrationThatArrivesLateDoesNotTakeTheTokenBack() throws {
+    @Test func lateOlderRegistrationDoesNotMoveTheToken() throws {
         let bench = try Bench()
         bench.clock.advance(by: .minutes(1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("other")))
@@ -38,7 +38,7 @@ struct TokenMoveTests {
         #expect(try bench.tokens(of: 1) == [], "the account no longer names the token it named before")
     }
 
-    @Test func aTokenThatIsSharedStaysWithEverybody() throws {
+    @Test func sharedTokenStaysWithAllItsAccounts() throws {
         let bench = try Bench()
         let json = Samples.phone("token", further: #","shared":true"#)
         _ = try bench.registry.apply([bench.event(of: 1, json), bench.event(of: 2, json, at: 1)])
@@ -49,7 +49,7 @@ struct TokenMoveTests {
         #expect(try bench.tokens(of: 3) == ["token"])
     }
 
-    @Test func datingARegistrationAheadHoldsNoTokenLonger() throws {
+    @Test func registrationDatedAheadDoesNotHoldATokenLonger() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
         // Another account knows the token, and dates its registration as far ahead as allowed.

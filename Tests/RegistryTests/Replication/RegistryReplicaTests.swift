@@ -138,7 +138,7 @@ struct RegistryReplicaTests {
     }
 
     /// A new member reads a snapshot and the later records, and assigns the same numbers as the others.
-    @Test func aNewMemberBeginsWithASnapshot() throws {
+    @Test func newMemberStartsWithASnapshot() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
         for number in 0..<4 {
@@ -163,7 +163,7 @@ struct RegistryReplicaTests {
     }
 
     /// A member that was away while the log was shortened starts over; one that runs reports an error.
-    @Test func whoeverIsCutOffBeginsAnew() throws {
+    @Test func memberBehindAShortenedLogStartsAgain() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
         let (one, away) = (members[0], members[1])
@@ -184,7 +184,7 @@ struct RegistryReplicaTests {
 
     /// Servers restored from an older backup have fewer records than a member: its state would not match records that
     /// others write.
-    @Test func whoeverIsAheadOfTheLogSaysSo() throws {
+    @Test func memberAheadOfTheLogReportsIt() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
         let one = members[0]
@@ -200,7 +200,7 @@ struct RegistryReplicaTests {
     }
 
     /// A foreign message in the log must not stop registrations.
-    @Test func whatNoMemberWroteIsPassedOver() throws {
+    @Test func foreignMessageInTheLogIsSkipped() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
         let (one, other) = (members[0], members[1])
@@ -227,7 +227,7 @@ struct RegistryReplicaTests {
         #expect(try Self.devices(other.registry).count == 4)
     }
 
-    @Test func anIndexFollowsWhatOthersRegister() throws {
+    @Test func indexFollowsRegistrationsOfOtherMembers() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
         let (one, other) = (members[0], members[1])
@@ -253,7 +253,7 @@ struct RegistryReplicaTests {
         #expect(index.deviceCount == 1)
     }
 
-    @Test func whoeverIsSlowerDecidesAnewOnWhatTheOtherWrote() throws {
+    @Test func slowerMemberDecidesAgainAfterTheOthersWrite() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
         let (one, other) = (members[0], members[1])
@@ -268,7 +268,7 @@ struct RegistryReplicaTests {
     }
 
     @Test(arguments: [false, true])
-    func whatIsNotKnownToBeKeptIsRefusedHereAndTakenUpIfItWas(_ isKept: Bool) throws {
+    func unconfirmedWriteIsRefusedAndAdoptedIfItWasStored(_ isKept: Bool) throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
         let (one, other) = (members[0], members[1])
@@ -296,7 +296,7 @@ struct RegistryReplicaTests {
         #expect(try Self.devices(members[1].registry) == Self.devices(members[0].registry))
     }
 
-    @Test func aRegistryOfItsOwnCannotJoin() throws {
+    @Test func standaloneRegistryCannotJoin() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 0x31, Self.content(1)))
         #expect(throws: RegistryStoreError.ofSingleRouter(path: bench.path)) {
@@ -304,7 +304,7 @@ struct RegistryReplicaTests {
         }
     }
 
-    @Test func whatOneMachineAloneKnowsStaysThere() throws {
+    @Test func localDataIsNotReplicated() throws {
         let log = SharedLog()
         let members = try Self.members(1, log)
         try members[0].registry.writeWatch { _ in }

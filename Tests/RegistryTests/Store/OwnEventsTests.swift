@@ -52,7 +52,7 @@ struct OwnEventsTests {
         #expect(try bench.registry.storedEvents(of: bench.account(1).publicKey) == [])
     }
 
-    @Test func controlCharactersInTagsComeBackAsTheyWere() throws {
+    @Test func controlCharactersInTagsRoundTrip() throws {
         let bench = try Bench()
         let tags = [["d", bench.identity.publicKey.hex], ["x", "a\u{0}b\u{1}\"\\\n\u{202E}"]]
         let event = try bench.event(of: 1, Samples.phone("token"), tags: tags)

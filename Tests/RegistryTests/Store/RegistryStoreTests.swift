@@ -33,7 +33,7 @@ struct RegistryStoreTests {
         }
     }
 
-    @Test func aTransactionThatFailsLeavesNothing() throws {
+    @Test func failedTransactionLeavesNoRows() throws {
         struct Stop: Error {}
         let folder = try TemporaryFolder()
         let store = try RegistryStore(path: folder.file("r.sqlite"))
@@ -48,7 +48,7 @@ struct RegistryStoreTests {
         #expect(try store.write { try $0.claim(for: "y") } == "y")
     }
 
-    @Test func refusesAFileThatIsNoDatabaseAndLeavesItAlone() throws {
+    @Test func nonDatabaseFileIsRefusedAndUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("r.sqlite")
         let contents = Data(repeating: 0x41, count: 8192)
@@ -76,7 +76,7 @@ struct RegistryStoreTests {
         #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
     }
 
-    @Test func refusesADatabaseOfANewerFormat() throws {
+    @Test func databaseOfANewerFormatIsRefused() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("r.sqlite")
         do {
@@ -118,7 +118,7 @@ struct RegistryStoreTests {
         #expect(try bench.tokens(of: 1) == ["token"])
     }
 
-    @Test func saysThatAFolderIsMissing() throws {
+    @Test func missingFolderIsReported() throws {
         let error = #expect(throws: StoreError.self) {
             _ = try RegistryStore(path: "/nonexistent/folder/r.sqlite")
         }

@@ -24,7 +24,7 @@ import TimeTestSupport
         #expect(try sessions(of: bench) == [session(1, usedAt: 30), session(2, usedAt: 20)])
     }
 
-    @Test func closedDroppedAndUnusedOnesAreNot() throws {
+    @Test func closedDroppedAndUnusedSessionsAreRemoved() throws {
         let bench = try Bench()
         for seed in 1...4 as ClosedRange<UInt64> {
             let usedAt = Timestamp(milliseconds: Int64(seed))
@@ -36,7 +36,7 @@ import TimeTestSupport
         #expect(try sessions(of: bench).count == 2)
     }
 
-    @Test func aSecretBelongsToTheFirstWhoUsesIt() throws {
+    @Test func secretBelongsToItsFirstClient() throws {
         let bench = try Bench()
         #expect(try bench.registry.open(session(1), secret: [1, 2, 3]))
         #expect(try !bench.registry.open(session(2), secret: [1, 2, 3]))

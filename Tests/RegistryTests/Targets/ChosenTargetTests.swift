@@ -37,7 +37,7 @@ struct ChosenTargetTests {
         return try bench.registry.apply(event)
     }
 
-    @Test func aGuessedTopicStaysWhoseItIs() throws {
+    @Test func guessedTopicStaysWithItsOwner() throws {
         var live = try bench.registry.load()
         try register(1, at: 1)
         let claimed = try register(2, at: 2)
@@ -57,7 +57,7 @@ struct ChosenTargetTests {
         #expect(try bench.tokens(of: 1) == [topic])
     }
 
-    @Test func whoReadsAtTheTargetMovesIt() throws {
+    @Test func codeReadAtTheTargetMovesIt() throws {
         try register(1, at: 1)
         try register(2, at: 2)
         let owner = try #require(try bench.registry.devices(of: bench.key(1)).first)
@@ -78,7 +78,7 @@ struct ChosenTargetTests {
         #expect(try bench.tokens(of: 1) == [] && bench.tokens(of: 2) == [topic])
     }
 
-    @Test func aCodeIsForOneTargetAndForADayOrTwo() throws {
+    @Test func codeIsValidForOneTargetForUpToTwoDays() throws {
         try register(1, at: 1)
         try register(1, at: 2, Samples.topic("https://ntfy.sh/other"), device: "other")
         try register(2, at: 3)
@@ -94,7 +94,7 @@ struct ChosenTargetTests {
         #expect(try bench.tokens(of: 2) == [] && bench.tokens(of: 3) == [topic])
     }
 
-    @Test func noTargetIsFloodedWithCodes() throws {
+    @Test func codesPerTargetAreLimited() throws {
         try register(1, at: 1)
         for account in UInt8(2)...20 { try register(account, at: Int64(account)) }
         // A device that deregisters and registers again is the same device.
@@ -108,7 +108,7 @@ struct ChosenTargetTests {
         #expect(Set(bench.codes.all.map(\.code)).count == 1)
     }
 
-    @Test func whoLeavesATargetLeavesItToTheNext() throws {
+    @Test func abandonedTargetIsFreeForTheNext() throws {
         try register(1, at: 1)
         try register(2, at: 2)
         try register(1, at: 3, Samples.topic("https://ntfy.sh/other"))
@@ -120,7 +120,7 @@ struct ChosenTargetTests {
         #expect(try bench.tokens(of: 3) == [topic])
     }
 
-    @Test func anAccountMovesItsOwnTargetsAsItLikes() throws {
+    @Test func accountMovesItsOwnTargetsFreely() throws {
         try register(1, at: 1)
         try register(1, at: 2, device: "tablet")
         #expect(try bench.tokens(of: 1) == [topic])
@@ -143,27 +143,27 @@ struct ChosenTargetTests {
     }
 
     @Test(arguments: ["http://ntfy.sh/alerts", "https://NTFY.sh/alerts", "https://ntfy.sh:443/alerts"])
-    func theSameTargetInAnotherSpellingIsNoOther(url: String) throws {
+    func targetSpellingsAreEquivalent(url: String) throws {
         try register(1, at: 1)
         try register(2, at: 2, Samples.topic(url))
         #expect(try bench.tokens(of: 2) == [] && bench.codes.all.count == 1)
     }
 
     @Test(arguments: ["https://ntfy.sh/Alerts", "https://ntfy.sh:8443/alerts", "https://ntfy.sh.example/alerts"])
-    func otherTargetsAreOthers(url: String) throws {
+    func differentTargetsAreDistinct(url: String) throws {
         try register(1, at: 1)
         try register(2, at: 2, Samples.topic(url))
         #expect(try bench.tokens(of: 2) == [url])
     }
 
-    @Test func anApplicationOfGotifysIsAChosenTarget() throws {
+    @Test func gotifyApplicationIsAChosenTarget() throws {
         let application = Samples.topic("https://gotify.example.com/message?token=Abc", platform: "gotify")
         try register(1, at: 1, application)
         try register(2, at: 2, application)
         #expect(try bench.tokens(of: 2) == [] && bench.codes.all.count == 1)
     }
 
-    @Test func noOtherPlatformTakesItAway() throws {
+    @Test func otherPlatformCannotTakeTheTarget() throws {
         try register(1, at: 1)
         try register(2, at: 2, Samples.topic(topic, platform: "unifiedpush"))
         #expect(try bench.tokens(of: 1) == [topic])
@@ -186,7 +186,7 @@ struct ChosenTargetTests {
     }
 
     /// A push on its way to a device must not end at another account's target.
-    @Test func aDeviceThatWantsSomebodyElsesTargetIsAnother() throws {
+    @Test func deviceThatClaimsAnothersTargetIsANewDevice() throws {
         try register(1, at: 1)
         try register(2, at: 2, Samples.topic("https://ntfy.sh/own"))
         let device = try #require(try bench.registry.devices(of: bench.key(2)).first?.device)
@@ -198,7 +198,7 @@ struct ChosenTargetTests {
         #expect(try bench.tokens(of: 2) == [topic])
     }
 
-    @Test func theCodeIsNoTransportsBusiness() throws {
+    @Test func codeIsNotPassedToTheTransport() throws {
         let content = try RegistrationContent(
             Samples.topic(further: #","code":"x","access_token":"t"}"#.dropLast().description)
         )

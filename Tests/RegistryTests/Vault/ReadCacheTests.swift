@@ -6,7 +6,7 @@ import Testing
 @testable import Registry
 
 struct ReadCacheTests {
-    @Test func takesNothingThatWasReadBeforeAChange() {
+    @Test func valueReadBeforeAChangeIsNotCached() {
         var cache = ReadCache<DeviceID, DeviceAddress>(capacity: 10)
         let device = DeviceID(rawValue: 1)
         let generation = cache.generation
@@ -19,7 +19,7 @@ struct ReadCacheTests {
         #expect(cache.value(of: device) == nil)
     }
 
-    @Test func anAddressFollowsItsDeviceThroughEverything() throws {
+    @Test func cachedAddressFollowsItsDevice() throws {
         let bench = try Bench()
         let device = DeviceID(rawValue: 1)
         func token() throws -> String? {

@@ -6,7 +6,7 @@ import Testing
 @testable import Registry
 
 struct SealingKeyTests {
-    @Test func theKeyMadeForSealingComesBeforeTheSubscriptionsBeforeTheAuthors() throws {
+    @Test func sealingKeyPrecedesSubscriptionKeysAndAuthorKey() throws {
         let bench = try Bench()
         let own = try bench.key(9)
         let contents = [
@@ -31,7 +31,7 @@ struct SealingKeyTests {
         #expect(try bench.registry.sealingKey(of: DeviceID(rawValue: -1)) == nil)
     }
 
-    @Test func aKeyFollowsItsDeviceThroughEverything() throws {
+    @Test func cachedKeyFollowsItsDevice() throws {
         let bench = try Bench()
         let device = DeviceID(rawValue: 1)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))

@@ -10,7 +10,7 @@ import TimeTestSupport
 struct TokenVaultTests {
     private let device = DeviceID(rawValue: 7)
 
-    @Test func opensWhatItSealed() throws {
+    @Test func sealedTokenRoundTrips() throws {
         let vault = try vault(0x11)
         for plaintext in [[], [1], Array(repeating: 9, count: 20_000)] as [[UInt8]] {
             let sealed = try vault.seal(plaintext, of: device, for: .address)
@@ -18,7 +18,7 @@ struct TokenVaultTests {
         }
     }
 
-    @Test func opensNothingElse() throws {
+    @Test func otherCiphertextIsRefused() throws {
         let vault = try vault(0x11)
         let sealed = try vault.seal([1, 2, 3], of: device, for: .address)
         let error = RegistryStoreError.unreadableSeal(device)
@@ -37,7 +37,7 @@ struct TokenVaultTests {
         #expect(throws: error) { try self.vault(0x12).open(sealed, of: device, for: .address) }
     }
 
-    @Test func sealsDifferentlyEachTimeAndFindsTheSameTokenAgain() throws {
+    @Test func sealingIsRandomizedAndLookupIsStable() throws {
         let vault = try vault(0x11)
         let other = try self.vault(0x12)
         #expect(try vault.seal([1], of: device, for: .address) != vault.seal([1], of: device, for: .address))
@@ -47,14 +47,14 @@ struct TokenVaultTests {
         #expect(vault.handle(of: "token").count == 16)
     }
 
-    @Test func showsNoKey() throws {
+    @Test func keyIsHiddenInDescriptions() throws {
         let vault = try vault(0x11)
         var text = "\(vault) \(String(reflecting: vault))"
         dump(vault, to: &text)
         #expect(!text.contains("sealingKey"))
     }
 
-    @Test func addressesSurviveTheirEncoding() {
+    @Test func addressesRoundTrip() {
         let address = DeviceAddress(
             platform: "web",
             app: "a",
@@ -69,7 +69,7 @@ struct TokenVaultTests {
         }
     }
 
-    @Test func nothingSecretReachesTheDisk() throws {
+    @Test func secretsAreEncryptedOnDisk() throws {
         let bench = try Bench()
         let token = "T0KEN-that-nobody-may-read"
         _ = try bench.registry.apply([

@@ -9,7 +9,7 @@ import TimeTestSupport
 @testable import Registry
 
 struct WatchedAccountTests {
-    @Test func registeringAnewIsNoNewBeginning() throws {
+    @Test func registeringAgainKeepsTheFirstRegistrationTime() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         var index = try bench.registry.load()
@@ -38,7 +38,7 @@ struct WatchedAccountTests {
         return beginning
     }
 
-    @Test func gathersWhatAllDevicesAndListsSay() throws {
+    @Test func watchCombinesAllDevicesAndLists() throws {
         let bench = try Bench()
         let first = #","relays":["wss://a.example","wss://b.example"],"partners":["\#(try bench.key(5).hex)"]"#
         let second = #","relays":["wss://b.example","wss://c.example"],"partners":["\#(try bench.key(6).hex)"]"#
@@ -90,7 +90,7 @@ struct WatchedAccountTests {
         #expect(try bench.registry.watchedAccount(bench.key(1))?.isPartnered == true)
     }
 
-    @Test func wishesGoWithTheirDeviceAndChangeWithIt() throws {
+    @Test func watchPreferencesFollowTheirDevice() throws {
         let bench = try Bench()
         let further = #","relays":["wss://a.example"],"partners":["\#(try bench.key(5).hex)"]"#
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: further)))
@@ -103,7 +103,7 @@ struct WatchedAccountTests {
         #expect(try bench.registry.rootsOfInterest() == [])
     }
 
-    @Test func saysOfWhomSomethingChanged() throws {
+    @Test func changedAccountsAreReported() throws {
         let bench = try Bench()
         let further = #","partners":["\#(try bench.key(5).hex)"]"#
         let registration = try bench.event(of: 1, Samples.phone("one", further: further))

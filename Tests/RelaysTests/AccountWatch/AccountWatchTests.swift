@@ -6,7 +6,7 @@ import Testing
 @testable import Relays
 
 struct AccountWatchTests {
-    @Test func watchesEverybodyAtTheOperatorsRelaysAndAtTheirOwn() throws {
+    @Test func accountIsWatchedAtTheOperatorsRelaysAndItsOwn() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         bench.accounts[.sample(1)] = .sample(1, readRelays: ["wss://read.example"], messageRelays: ["wss://dm.example"])
         bench.accounts[.sample(2)] = .sample(2)
@@ -22,7 +22,7 @@ struct AccountWatchTests {
         #expect(!watched.isEstablished)
     }
 
-    @Test func aFreshRegistrationCountsFromItsOwnTime() throws {
+    @Test func newRegistrationCountsFromItsOwnTime() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(1, registeredAt: WatchBench.start - 599))
@@ -33,7 +33,7 @@ struct AccountWatchTests {
         #expect(bench.relays.watched(.sample(3), at: "wss://always.example")?.since == WatchBench.start)
     }
 
-    @Test func aChangedRelayListChangesOnlyWhatItMust() throws {
+    @Test func changedRelayListChangesOnlyItsRelays() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://one.example", "wss://two.example"]))
@@ -50,7 +50,7 @@ struct AccountWatchTests {
         #expect(bench.relays.changes - changes == 2)
     }
 
-    @Test func whoIsRegisteredNoMoreIsWatchedNowhere() throws {
+    @Test func deregisteredAccountIsNotWatched() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://one.example"], messageKeys: [100]))
@@ -78,7 +78,7 @@ struct AccountWatchTests {
         #expect(bench.relays.relays(of: .sample(101)) == ["wss://always.example", "wss://dm.example"])
     }
 
-    @Test func nobodyStopsOthersBeingWatchedByClaimingTheirKey() throws {
+    @Test func claimOfAnotherAccountsKeyDoesNotStopItsWatch() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://one.example"], messageKeys: [100]))
@@ -97,7 +97,7 @@ struct AccountWatchTests {
         #expect(bench.relays.watched(.sample(1), at: "wss://always.example")?.since == WatchBench.start)
     }
 
-    @Test func aKeyThatIsStillClaimedGoesOnBeingWatchedForTheClaim() throws {
+    @Test func claimedKeyStaysWatched() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(2, messageKeys: [1]))
@@ -109,7 +109,7 @@ struct AccountWatchTests {
         #expect(bench.relays.relays(of: .sample(1)).isEmpty)
     }
 
-    @Test func whoeverClaimedAKeyBeforeItRegisteredHidesNoneOfItsLists() throws {
+    @Test func keyClaimedBeforeItsRegistrationHidesNoLists() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(2, messageKeys: [1]))
@@ -148,7 +148,7 @@ struct AccountWatchTests {
         #expect(!watched.isEstablished)
     }
 
-    @Test func partnersListsAreLookedForAtTheAccountsOwnRelays() throws {
+    @Test func partnersListsAreReadAtTheAccountsRelays() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         bench.accounts.roots = [.sample(50)]
         try bench.begin()
@@ -159,7 +159,7 @@ struct AccountWatchTests {
         #expect(bench.relays.relays(of: .sample(50)) == ["wss://always.example"])
     }
 
-    @Test func aBurstOfChangesIsWorkedOffOnce() throws {
+    @Test func burstOfChangesIsProcessedOnce() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         for seed in 1...100 {
@@ -174,7 +174,7 @@ struct AccountWatchTests {
         #expect(bench.relays.changes == 200)
     }
 
-    @Test func whatFailsIsTriedAgain() throws {
+    @Test func failedReadIsRetried() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.accounts.fail(1)

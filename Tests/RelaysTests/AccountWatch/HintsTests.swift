@@ -24,21 +24,21 @@ struct HintsTests {
     }
 
     @Test(arguments: [HintPolicy.ignore, .also])
-    func hintsChangeNothingUnlessTheyArePreferred(policy: HintPolicy) throws {
+    func hintsAreIgnoredUnlessPreferred(policy: HintPolicy) throws {
         let bench = try bench(policy)
         let changes = bench.relays.changes
         hint(bench)
         #expect(bench.relays.changes == changes)
     }
 
-    @Test func anAccountWithAPartnerThatIsThereIsLeftToIt() throws {
+    @Test func accountWithAnActivePartnerIsNotWatched() throws {
         let bench = try bench(.prefer)
         hint(bench)
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
         #expect(bench.relays.watched(.sample(100), at: Self.always) == nil)
     }
 
-    @Test func whenAllPartnersAreSilentRelaysAreAskedAgain() throws {
+    @Test func silentPartnersRestoreTheWatch() throws {
         let bench = try bench(.prefer)
         bench.time.pass(.minutes(1))
         let lastHint = bench.time.now.seconds
@@ -55,7 +55,7 @@ struct HintsTests {
         #expect(messages.isEstablished)
     }
 
-    @Test func everyHintPutsTheSilenceOff() throws {
+    @Test func everyHintExtendsThePartnersTimeout() throws {
         let bench = try bench(.prefer)
         let changes = bench.relays.changes
         for _ in 1...20 {
@@ -68,7 +68,7 @@ struct HintsTests {
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.since == lastHint)
     }
 
-    @Test func aDeviceWhosePartnersAreSilentIsNotLeftToThoseOfAnother() throws {
+    @Test func deviceIsNotLeftToAnotherDevicesPartners() throws {
         let bench = try bench(.prefer, partners: [50, 51])
         hint(bench, partner: 50)
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == [.addressed, .authored])
@@ -85,7 +85,7 @@ struct HintsTests {
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
     }
 
-    @Test func anAccountThatPartsFromItsPartnerIsAskedForAgain() throws {
+    @Test func accountThatLeavesItsPartnerIsWatchedAgain() throws {
         let bench = try bench(.prefer)
         hint(bench)
         bench.put(.sample(1, messageKeys: [100], partners: [60]))
@@ -109,7 +109,7 @@ struct HintsTests {
         #expect(bench.relays.watched(.sample(100), at: Self.always)?.isEstablished == true)
     }
 
-    @Test func whatWasNeverEstablishedIsNotForBeingLeftAlone() throws {
+    @Test func unestablishedAccountIsNotLeftToHints() throws {
         let bench = try WatchBench(always: [Self.always]) { $0.hints = .prefer }
         try bench.begin()
         bench.put(.sample(1, partners: [50]))
@@ -122,7 +122,7 @@ struct HintsTests {
 
     /// A relay's mark moved on for other accounts; an account left to partner processes is read from its last hint on.
     @Test(arguments: [true, false])
-    func whoWasLeftToPartnersIsReadForFromTheLastHintOnWhateverTheMark(isRestarted: Bool) throws {
+    func accountLeftToPartnersIsReadFromTheLastHintWhateverTheMark(isRestarted: Bool) throws {
         let bench = try bench(.prefer)
         let relay = try bench.relay(Self.always)
         let lastHint = bench.time.now.seconds

@@ -76,7 +76,7 @@ final class RegistryWatchTests {
         time.pass(.milliseconds(200))
     }
 
-    @Test func whatAnAccountPublishesMovesWhereItIsWatched() throws {
+    @Test func publishedRelayListsMoveTheWatch() throws {
         try register(#"{"platform":"ios","token":"\#(String(repeating: "ab", count: 32))"}"#, at: 0, id: 1)
         #expect(relays.relays(of: account.publicKey) == ["wss://always.example"])
         #expect(relays.watched(account.publicKey, at: "wss://always.example")?.since == WatchBench.start)

@@ -6,7 +6,7 @@ import Testing
 @testable import Relays
 
 struct RelaysOfUsersTests {
-    @Test func oneRelayInSeveralSpellingsIsOne() throws {
+    @Test func relaySpellingsAreEquivalent() throws {
         let bench = try WatchBench(always: ["wss://Always.example:443/"])
         try bench.begin()
         bench.put(
@@ -23,7 +23,7 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.changes == 2)
     }
 
-    @Test func whatNobodyCanConnectToIsLeftOut() throws {
+    @Test func unusableRelaysAreOmitted() throws {
         let bench = try WatchBench()
         try bench.begin()
         bench.put(
@@ -38,7 +38,7 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.relays == ["wss://good.example"])
     }
 
-    @Test func blockedRelaysAreLeftAndComeBack() throws {
+    @Test func blockedRelaysAreDisconnectedUntilUnblocked() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         bench.watch.block(BlockedRelays([try #require(RelayPattern("first.example"))]))
         try bench.begin()
@@ -53,7 +53,7 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.relays.count == 4)
     }
 
-    @Test func ofTooManyRelaysBothListsKeepSome() throws {
+    @Test func tooManyRelaysAreReducedFromBothLists() throws {
         let bench = try WatchBench()
         try bench.begin()
         bench.put(
@@ -68,7 +68,7 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.relays.contains("wss://read1.example"))
     }
 
-    @Test func oneHostInManySpellingsHasFewPlaces() throws {
+    @Test func oneHostGetsFewSlotsInAllSpellings() throws {
         let bench = try WatchBench { $0.relaysPerHost = 3 }
         try bench.begin()
         for number in 1...3 {
@@ -91,7 +91,7 @@ struct RelaysOfUsersTests {
         (.registration, ["wss://registered.example"]),
         (.none, []),
     ])
-    func theConfigurationSaysWhoseWordCounts(source: RelaySource, relays: [String]) throws {
+    func configurationDecidesWhichRelayListsCount(source: RelaySource, relays: [String]) throws {
         let bench = try WatchBench { $0.perUser = source }
         try bench.begin()
         bench.put(
@@ -105,7 +105,7 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.relays == relays)
     }
 
-    @Test func ofTooManyRelaysThoseThatMostAccountsNameAreWatched() throws {
+    @Test func mostNamedRelaysAreWatched() throws {
         let bench = try WatchBench(always: ["wss://always.example"]) { $0.maxRelays = 2 }
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://lonely1.example", "wss://lonely2.example"]))
@@ -129,7 +129,7 @@ struct RelaysOfUsersTests {
 }
 
 struct RelayCountsTests {
-    @Test func whatManyNameIsCountedAmongCountlessThatOneNames() throws {
+    @Test func relayNamedByManyOutranksRelaysNamedByOne() throws {
         let common = try #require(RelayURL("wss://common.example"))
         var counts = RelayCounts(room: 100)
         for index in 0..<10_000 {
@@ -140,7 +140,7 @@ struct RelayCountsTests {
         #expect(counts.exceeds(1_000))
     }
 
-    @Test func ofEqualsTheOnesThatAreThereStay() throws {
+    @Test func connectedRelaysWinATie() throws {
         let relays = try ["wss://a.example", "wss://b.example", "wss://c.example"].map { try #require(RelayURL($0)) }
         var counts = RelayCounts(room: 10)
         for relay in relays { counts.count(relay) }

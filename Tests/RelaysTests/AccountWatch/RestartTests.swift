@@ -6,7 +6,7 @@ import Testing
 @testable import Relays
 
 struct RestartTests {
-    @Test func beginningsEstablishmentAndMarksOutliveARestart() throws {
+    @Test func startsEstablishmentAndMarksSurviveARestart() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://one.example"], messageKeys: [100]))
@@ -36,7 +36,7 @@ struct RestartTests {
         #expect(bench.watch.mark(of: relay) == 100)
     }
 
-    @Test func aRelayThatNobodyIsWatchedAtIsForgottenWithItsMark() throws {
+    @Test func unwatchedRelayIsForgottenWithItsMark() throws {
         let bench = try WatchBench()
         let relay = try bench.relay("wss://one.example")
         try bench.begin()
@@ -53,7 +53,7 @@ struct RestartTests {
         #expect(bench.watch.mark(of: relay) == nil)
     }
 
-    @Test func aMarkThatAWrongClockSetIsNotBelieved() throws {
+    @Test func markInTheFutureIsIgnored() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         let relay = try bench.relay("wss://always.example")
         try bench.begin()
@@ -70,7 +70,7 @@ struct RestartTests {
         #expect(bench.watch.mark(of: relay) == WatchBench.start)
     }
 
-    @Test func whatARelayThatIsLeftSaysLastIsNotKept() throws {
+    @Test func lastMarkOfAnAbandonedRelayIsNotKept() throws {
         let bench = try WatchBench()
         let relay = try bench.relay("wss://one.example")
         try bench.begin()
@@ -105,7 +105,7 @@ struct RestartTests {
         #expect(try bench.registry.readWatch { try $0.watchRelays() }.map(\.url) == ["wss://two.example"])
     }
 
-    @Test func whatChangedWhileNobodyRanIsFoundAtTheStart() throws {
+    @Test func changesWhileTheRouterWasDownAreFoundAtTheStart() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://one.example"], messageKeys: [100]))
@@ -126,7 +126,7 @@ struct RestartTests {
         #expect(bench.relays.watched(.sample(4), at: "wss://always.example")?.since == WatchBench.start + 1)
     }
 
-    @Test func whatWasDealtWithUpToAMarkIsNotReadAgain() throws {
+    @Test func eventsUpToAMarkAreNotReadAgain() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         let relay = try bench.relay("wss://always.example")
         try bench.begin()
@@ -144,7 +144,7 @@ struct RestartTests {
         #expect(bench.relays.watched(.sample(2), at: "wss://always.example")?.since == WatchBench.start)
     }
 
-    @Test func marksOfTheOperatorsRelaysAreKeptBeforeAnybodyRegisters() throws {
+    @Test func operatorsRelaysKeepMarksBeforeTheFirstRegistration() throws {
         let bench = try WatchBench(always: ["wss://always.example"])
         let relay = try bench.relay("wss://always.example")
         try bench.begin()

@@ -42,7 +42,7 @@ struct SharedRelaysTests {
         }
     }
 
-    @Test func onlyWhatIsTakenIsWatched() throws {
+    @Test func onlyTakenPartsAreWatched() throws {
         let bench = try bench()
         try bench.begin()
         bench.put(.sample(1, readRelays: [Self.one, Self.two]))
@@ -58,7 +58,7 @@ struct SharedRelaysTests {
         #expect(bench.relays.relays(of: .sample(2)) == [Self.one])
     }
 
-    @Test func aPartIsTakenBeforeTheStartAsWell() throws {
+    @Test func partMayBeTakenBeforeTheStart() throws {
         let bench = try bench()
         bench.accounts[.sample(1)] = .sample(1, readRelays: [Self.one])
         bench.watch.take(1, marks: [:])
@@ -68,7 +68,7 @@ struct SharedRelaysTests {
     }
 
     /// The next reader must not start before this one has reported its progress.
-    @Test func whoeverLeavesTellsHowFarItRead() throws {
+    @Test func leavingMemberReportsHowFarItRead() throws {
         let bench = try bench()
         try bench.begin()
         bench.watch.take(1, marks: [:])
@@ -89,7 +89,7 @@ struct SharedRelaysTests {
         #expect(bench.relays.relays.isEmpty)
     }
 
-    @Test func nobodyWaitsForAWatchThatRests() throws {
+    @Test func leavingARestingWatchCompletesImmediately() throws {
         let bench = try bench()
         let isLeft = Flag()
         bench.watch.leave(1) { isLeft.set() }
@@ -98,7 +98,7 @@ struct SharedRelaysTests {
 
     /// If another process has read the relay for a key, the next reader continues after that, whether or not it had the
     /// key by then.
-    @Test func whatAnotherReadIsNotReadAgain() throws {
+    @Test func relayReadByAnotherMemberIsNotReadAgain() throws {
         let bench = try bench()
         try bench.begin()
         bench.put(.sample(1, readRelays: [Self.one]))
@@ -117,7 +117,7 @@ struct SharedRelaysTests {
         #expect(isEstablished == [true, true, false, false])
     }
 
-    @Test func whatIsReadIsToldToTheOthersUntilItIsWatchedNoMore() throws {
+    @Test func readRelaysAreReportedUntilTheyAreUnwatched() throws {
         let bench = try bench()
         let relay = try bench.relay(Self.one)
         func interest(_ number: Int) throws -> UInt8? {

@@ -12,7 +12,7 @@ import TimeTestSupport
         return FeedBatcher(limits: limits)
     }
 
-    @Test func eventsAreFoundInWhateverToolsAndRelaysWrite() {
+    @Test func eventsAreFoundInFormatsOfToolsAndRelays() {
         var batcher = batcher()
         let batch = batcher.read(
             """
@@ -39,7 +39,7 @@ import TimeTestSupport
     }
 
     /// Any field may come first, with any spelling of its name and on a line of any length.
-    @Test func anEventBeginsWithAnyOfItsFields() {
+    @Test func eventMayStartWithAnyField() {
         var batcher = batcher()
         let names = [
             "id", "pubkey", "created_at", "kind", "tags", "content", "sig", "\\u0069d", "t\\u0061gs",
@@ -66,7 +66,7 @@ import TimeTestSupport
             ("[", "expected an event"), ("{", "not JSON"), ("\u{0}", "expected an event"),
         ]
     )
-    func whatHoldsNoEventIsRefusedWithItsReason(_ line: String, _ reason: String) {
+    func lineWithoutAnEventIsRefusedWithItsReason(_ line: String, _ reason: String) {
         var batcher = batcher()
         let batch = batcher.read("\n" + line + "\n")
         #expect(batch.events.isEmpty)
@@ -88,7 +88,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func lastLineNeedsNoEnd() {
+    @Test func lastLineNeedsNoNewline() {
         var batcher = batcher()
         #expect(batcher.read(#"{"id":"1"}"#).events.isEmpty)
         #expect(batcher.splitter.isWithinLine)
@@ -112,7 +112,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whatConcernsNobodyIsDoneWithWhereItIsRead() {
+    @Test func unaddressedEventsAreHandledWhereTheyAreRead() {
         let prefilter = ScriptedPrefilter()
         var batcher = FeedBatcher(limits: FeedLimits(), prefilter: prefilter)
         let batch = batcher.read("{\"id\":\"nobody\"}\n{\"id\":\"a\"}\r\n[\"EVENT\",{\"id\":\"nobody\"}]\n{\"id\":\"no")
@@ -126,7 +126,7 @@ import TimeTestSupport
     }
 
     /// Otherwise an event could be skipped although it names an account that registers in the line before.
-    @Test func behindARegistrationNothingIsPassedOverUntilThatIsDealtWith() {
+    @Test func eventsAfterARegistrationAreNotSkippedUntilItIsHandled() {
         var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"nobody\"}\n{\"id\":\"register\"}\n{\"id\":\"nobody\"}\n")
         #expect(first.lines == [2, 3])
@@ -140,7 +140,7 @@ import TimeTestSupport
     }
 
     /// Until the registration is accepted, its account is unknown, and events for it would notify no device.
-    @Test func whatComesBehindARegistrationComesAgainWithIt() {
+    @Test func eventsBehindARetriedRegistrationAreRetriedWithIt() {
         var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"register\"}\n{\"id\":\"b\"}\n")
         let second = batcher.read("{\"id\":\"c\"}\n{\"id\":\"d\"}\n")
@@ -159,7 +159,7 @@ import TimeTestSupport
     }
 
     /// The lines keep their order, so earlier batches are answered first.
-    @Test func aRegistrationComesAgainWhenEverythingBehindItIsAnswered() {
+    @Test func registrationIsRetriedWithEverythingAfterIt() {
         var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"register\"}\n")
         let second = batcher.read("{\"id\":\"a\"}\n")
@@ -174,7 +174,7 @@ import TimeTestSupport
     }
 
     /// A retry of an event without a registration delays no other event.
-    @Test func whatRegistersNobodyHoldsNothingBack() {
+    @Test func retriedEventDelaysNoLaterEvents() {
         var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"b\"}\n")
         let second = batcher.read("{\"id\":\"c\"}\n")
@@ -183,7 +183,7 @@ import TimeTestSupport
         #expect(batcher.counts.taken == 2 && batcher.due(at: 100).lines == [1])
     }
 
-    @Test func nothingIsReadWhileTooMuchIsOutstanding() {
+    @Test func readerPausesWhileTooMuchIsOutstanding() {
         var batcher = batcher { $0.outstandingEvents = 2 }
         let first = batcher.read("{\"id\":1}\n")
         #expect(batcher.wantsMore)
@@ -199,7 +199,7 @@ import TimeTestSupport
         #expect(!narrow.wantsMore)
     }
 
-    @Test func whatCouldNotBeDealtWithComesAgainLaterAndLater() {
+    @Test func unprocessedEventsAreRetriedWithGrowingDelays() {
         var batcher = batcher { $0.retryDelays = .milliseconds(100) ... .milliseconds(300) }
         var batch = batcher.read("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n")
         batcher.answered(batch, [.taken, .notNow, .refused("invalid: no")], now: 1_000)
@@ -225,7 +225,7 @@ import TimeTestSupport
         #expect(batcher.nextDue == now + .milliseconds(100))
     }
 
-    @Test func isDoneWhenTheLastEventIsDealtWith() {
+    @Test func feedIsDoneWhenTheLastEventIsHandled() {
         var batcher = batcher()
         let batch = batcher.read("{\"id\":1}\n")
         #expect(batcher.end().events.isEmpty)
@@ -236,7 +236,7 @@ import TimeTestSupport
         #expect(batcher.isDone)
     }
 
-    @Test func complaintsComeOneInAWhileAndCountTheRest() {
+    @Test func invalidLinesAreReportedOccasionallyWithACount() {
         var batcher = batcher { $0.reportInterval = .seconds(10) }
         #expect(batcher.report(at: 0) == nil)
         _ = batcher.read("x\ny\n")

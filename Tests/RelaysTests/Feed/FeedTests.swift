@@ -96,7 +96,7 @@ import TimeTestSupport
         #expect(counts == FeedCounts(lines: 5_003, taken: 5_000, refused: 2, passedOver: 1))
     }
 
-    @Test func whatIsRefusedAsTooMuchComesAgain() async throws {
+    @Test func eventsRefusedForOverloadAreRetried() async throws {
         let path = path()
         defer { try? FileManager.default.removeItem(atPath: path) }
         try "{\"id\":1}\n{\"id\":2}\n".write(toFile: path, atomically: true, encoding: .utf8)
@@ -108,7 +108,7 @@ import TimeTestSupport
         #expect(counts.taken == 2)
     }
 
-    @Test func writersOfAFIFOComeAndGoAndAreHeldBack() async throws {
+    @Test func fifoWritersMayReconnectAndAreThrottled() async throws {
         let path = path()
         #expect(mkfifo(path, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -131,7 +131,7 @@ import TimeTestSupport
     }
 
     /// The FIFO holds as much as a reader takes in one read, so that neither side wakes for every 64 KiB.
-    @Test func aFIFOHoldsWhatIsReadAtOnce() throws {
+    @Test func fifoHoldsAFullRead() throws {
         let path = path()
         #expect(mkfifo(path, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -143,7 +143,7 @@ import TimeTestSupport
     }
 
     /// Available bytes are read first, and an interrupt during the read ends the next wait.
-    @Test func anInterruptIsNotLostBehindWhatIsRead() throws {
+    @Test func interruptIsNotLostDuringARead() throws {
         let path = path()
         #expect(mkfifo(path, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -175,7 +175,7 @@ import TimeTestSupport
         #expect(taker.events == [])
     }
 
-    @Test func aStopLeavesNoHalfLineToTheNextReader() throws {
+    @Test func stopLeavesNoIncompleteLineToTheNextReader() throws {
         let path = path()
         #expect(mkfifo(path, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -191,7 +191,7 @@ import TimeTestSupport
         #expect(try keeper.read(upToCount: 9) == Data("{\"id\":3}\n".utf8))
     }
 
-    @Test func aSpoolsFileStaysUntilAllInItIsDealtWith() async throws {
+    @Test func spoolFileStaysUntilAllItsEventsAreHandled() async throws {
         let path = path()
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -241,7 +241,7 @@ import TimeTestSupport
         close(writer)
     }
 
-    @Test func aFeedThatNeverBeganIsStoppedAtOnce() async throws {
+    @Test func feedThatNeverStartedStopsImmediately() async throws {
         let path = path()
         defer { try? FileManager.default.removeItem(atPath: path) }
         try "{}".write(toFile: path, atomically: true, encoding: .utf8)
@@ -251,7 +251,7 @@ import TimeTestSupport
         #expect(taker.events.isEmpty)
     }
 
-    @Test func whatCannotBeFedIsSaidInPlainWords() throws {
+    @Test func unusableFeedIsExplained() throws {
         func reason(_ path: String) -> String {
             do {
                 _ = try FeedInput(path: path)

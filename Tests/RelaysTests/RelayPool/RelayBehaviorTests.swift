@@ -9,7 +9,7 @@ import TimeTestSupport
 struct RelayBehaviorTests {
     private let start = Timestamp(seconds: 1_773_446_400)
 
-    @Test func anAccidentIsNoMisbehaviour() {
+    @Test func accidentalFailureIsNotAViolation() {
         var behavior = RelayBehavior()
         let lines = (1..<RelayViolation.malformed.tolerance).count { _ in behavior.note(.malformed, 1, now: start) }
         #expect(lines == 0 && behavior.misbehaviour(at: start).isEmpty)
@@ -18,7 +18,7 @@ struct RelayBehaviorTests {
         #expect(behavior.misbehaviour(at: start) == [.malformed])
     }
 
-    @Test func anOperatorIsToldOnceAnHour() {
+    @Test func violationIsLoggedOnceAnHour() {
         var behavior = RelayBehavior()
         let lines = (0..<120).count { behavior.note(.flood, 1, now: start + .minutes(Int64($0))) }
         #expect(lines == 2)
@@ -35,13 +35,13 @@ struct RelayBehaviorTests {
         #expect(isToldAgain)
     }
 
-    @Test func wordsAreCutAndCleaned() {
+    @Test func relayMessagesAreCutAndCleaned() {
         let words = RelayWords("NOTICE", "a\u{1B}[31m\u{202E}b\n" + String(repeating: "x", count: 500), at: start)
         #expect(words.text.hasPrefix("a [31m b xxx") && words.text.hasSuffix("…"))
         #expect(words.text.unicodeScalars.count == 201)
     }
 
-    @Test func theLastWordsAreKeptEachOnce() {
+    @Test func lastMessagesAreKeptOnce() {
         var behavior = RelayBehavior()
         for text in ["one", "two", "one", "three", "four", "four"] {
             behavior.said(RelayWords("CLOSED", text, at: start), isRefusal: true)
@@ -68,7 +68,7 @@ struct RelayBehaviorTests {
 
 /// A session's view of a relay's behavior.
 struct SessionConductTests {
-    @Test func aRelayThatNeverEndsStoredEventsIsNoticed() {
+    @Test func relayThatNeverEndsStoredEventsIsDetected() {
         var exchange = Exchange()
         exchange.relay.endsStoredEvents = false
         exchange.watch(1...3)
@@ -79,7 +79,7 @@ struct SessionConductTests {
         #expect(exchange.session.requests.unanswered >= Int(RelayViolation.unanswered.tolerance))
     }
 
-    @Test func aRelayThatAnswersIsNot() {
+    @Test func relayThatEndsStoredEventsHasNoViolation() {
         var exchange = Exchange()
         exchange.watch(1...3)
         exchange.connect()
@@ -87,7 +87,7 @@ struct SessionConductTests {
         #expect(exchange.session.requests.unanswered == 0)
     }
 
-    @Test func ourSubscriptionsAreKnownByTheirNames() throws {
+    @Test func ownSubscriptionsAreRecognizedByID() throws {
         var exchange = Exchange()
         exchange.watch(1...3)
         exchange.connect()
@@ -97,7 +97,7 @@ struct SessionConductTests {
         }
     }
 
-    @Test func someEndsOfConnectionsAreOffences() {
+    @Test func someConnectionFailuresAreViolations() {
         let violations = ConnectionError.allCases.compactMap { RelayViolation(endOf: $0) }
         #expect(Set(violations) == [.brokenFrames, .tooLong, .unread])
     }
@@ -110,16 +110,16 @@ struct RelayPatternTests {
         ("wss://Relay.example.com/", "wss://relay.example.com"), ("Relay.Example.com", "relay.example.com"),
         ("*.Example.com", "*.example.com"), ("ws://127.0.0.1:80/a", "ws://127.0.0.1/a"), ("[::1]", "::1"),
     ])
-    func oneSpelling(of text: String, is spelling: String) {
+    func patternIsNormalized(of text: String, is spelling: String) {
         #expect(RelayPattern(text)?.text == spelling)
     }
 
     @Test(arguments: [
         "", "*", "*.", "*.com", "a*.example.com", "https://relay.example.com", "relay.example.com/path", "a b",
     ])
-    func noPattern(_ text: String) { #expect(RelayPattern(text) == nil) }
+    func invalidPatternIsRefused(_ text: String) { #expect(RelayPattern(text) == nil) }
 
-    @Test func aPatternMeansWhatItSays() throws {
+    @Test func patternMatchesItsRelays() throws {
         let patterns = ["wss://one.example/path", "host.example", "*.bad.example"].compactMap { RelayPattern($0) }
         let blocked = BlockedRelays(patterns)
         let cases = [

@@ -39,7 +39,7 @@ import TimeTestSupport
         return (reply.pubkey, try #require(RemoteSigningResponse(json: text)).outcome)
     }
 
-    @Test func answersComeFromTheKeyThatWasAsked() throws {
+    @Test func responsesComeFromTheRequestedKey() throws {
         let bench = try SigningBench()
         let next = try KeyPair(random: SecureRandom.bytes)
         let keys = RouterKeyStore(bench.registry.store)

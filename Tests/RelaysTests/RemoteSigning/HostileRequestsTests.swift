@@ -16,18 +16,18 @@ import TimeTestSupport
     }
 
     @Test(arguments: [-601, 601, -100_000])
-    func requestsNotFromAroundNowAreNotAnswered(_ offset: Int64) throws {
+    func oldAndFutureRequestsAreNotAnswered(_ offset: Int64) throws {
         let bench = try SigningBench()
         #expect(try bench.ask("connect", from: bench.client(), at: bench.seconds + offset) == nil)
     }
 
     @Test(arguments: [Int64.min, .max, 0])
-    func absurdStampsAreNotAnswered(_ seconds: Int64) throws {
+    func absurdTimestampsAreNotAnswered(_ seconds: Int64) throws {
         let bench = try SigningBench()
         #expect(try bench.ask("connect", from: bench.client(), at: seconds) == nil)
     }
 
-    @Test func anOldLogoutDoesNotEndANewSession() throws {
+    @Test func oldLogoutDoesNotEndANewSession() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
@@ -41,7 +41,7 @@ import TimeTestSupport
         #expect(try bench.ask("ping", from: client) == .result("pong"))
     }
 
-    @Test func whatIsNotForUsOrUnreadableIsPassedOver() throws {
+    @Test func foreignOrUnreadableRequestIsIgnored() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         let connect = RemoteSigningRequest(id: "1", method: "connect").json
@@ -62,7 +62,7 @@ import TimeTestSupport
         #expect(bench.replies.isEmpty)
     }
 
-    @Test func aFloodOfNewKeysKeepsNoSessionWaiting() throws {
+    @Test func floodOfNewKeysDelaysNoSession() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
@@ -74,7 +74,7 @@ import TimeTestSupport
         #expect(try bench.ask("connect", from: bench.client()) == .result("ack"))
     }
 
-    @Test func aFloodFromOneKeyKeepsNobodyElseWaiting() throws {
+    @Test func floodFromOneKeyDoesNotDelayOthers() throws {
         let bench = try SigningBench()
         let (flooder, stranger) = (try bench.client(), try bench.client())
         let outcomes = try (0..<100).compactMap { _ in try bench.ask("ping", from: flooder) }

@@ -6,7 +6,7 @@ import Testing
 
 /// The permissions and the lifetime of a session.
 @Suite struct RemoteSigningServiceTests {
-    @Test func aClientConnectsAndAsks() throws {
+    @Test func clientConnectsAndSendsRequests() throws {
         let bench = try SigningBench(RemoteSigningConfiguration(relays: ["wss://a.example", "wss://b.example/x"]))
         let client = try bench.client()
         #expect(try bench.ask("connect", [bench.identity.publicKey.hex], from: client) == .result("ack"))
@@ -17,7 +17,7 @@ import Testing
         #expect(try bench.ask("ping", from: client) == .error("no session: connect first"))
     }
 
-    @Test func withoutRelaysThereIsNothingToSwitchTo() throws {
+    @Test func switchRelaysIsEmptyWithoutRelays() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: ["sign_event", "nip44_decrypt", "nip04_encrypt", "describe", "Ping"])
-    func anyOtherMethodIsAnErrorThatNamesThoseThereAre(_ method: String) throws {
+    func unknownMethodErrorListsTheKnownOnes(_ method: String) throws {
         let bench = try SigningBench()
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: ["ping", "get_public_key", "register", "switch_relays", "me", "logout"])
-    func withoutASessionThereIsOnlyConnect(_ method: String) throws {
+    func onlyConnectIsAllowedWithoutASession(_ method: String) throws {
         let bench = try SigningBench()
         let client = try bench.client()
         let registration = try bench.registration(by: client)
@@ -55,7 +55,7 @@ import Testing
         #expect(bench.registered == [first, second])
     }
 
-    @Test func theClientLearnsWhyARegistrationIsRefused() throws {
+    @Test func refusedRegistrationReturnsItsReason() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
@@ -64,7 +64,7 @@ import Testing
         #expect(outcome == .error("blocked: too many"))
     }
 
-    @Test func onlyRegistrationsAreRegistered() throws {
+    @Test func onlyRegistrationEventsAreRegistered() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
@@ -102,7 +102,7 @@ import Testing
         #expect(try bench.ask("ping", from: busy) == .result("pong"))
     }
 
-    @Test func whereSessionsAreRequiredPlainRegistrationsNeedOne() throws {
+    @Test func plainRegistrationsRequireASessionIfConfigured() throws {
         let bench = try SigningBench(RemoteSigningConfiguration(requireSession: true))
         let (client, device) = (try bench.client(), try bench.client())
         #expect(!bench.admits(try bench.registration(by: client)))
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func answersGoBackWhereTheirRequestsCameFrom() throws {
+    @Test func responsesUseTheRequestsChannel() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         for (id, source) in [("1", RequestSource.ownSocket), ("2", .relays), ("3", .ownSocket)] {
@@ -137,7 +137,7 @@ import Testing
         #expect(bench.sources == [.ownSocket, .ownSocket, .relays, .relays, .ownSocket, .ownSocket])
     }
 
-    @Test func requestsWithAnIDAreToldWhatIsWrong() throws {
+    @Test func invalidRequestsWithAnIDGetAnError() throws {
         let bench = try SigningBench()
         let client = try bench.client()
         bench.receive(try bench.event("{\"id\":\"a\",\"params\":[]}", from: client))
@@ -148,7 +148,7 @@ import Testing
         #expect(try bench.response(to: client) == wrongParams)
     }
 
-    @Test func whenAllPlacesAreTakenTheSessionUnusedForLongestEnds() throws {
+    @Test func leastRecentlyUsedSessionIsEvictedWhenFull() throws {
         var limits = SessionLimits()
         limits.sessions = 2
         let bench = try SigningBench(limits: limits)

@@ -18,14 +18,14 @@ import Testing
         #expect(mode == 0o600)
     }
 
-    @Test func addingKeepsWhatPeopleWrote() throws {
+    @Test func addingKeepsExistingLines() throws {
         let folder = try TemporaryFolder()
         let file = SecretFile(path: try folder.write("# mine\n  0123456789abcdef  \n\nfedcba9876543210", to: "secrets"))
         let added = try file.add(random: SecureRandom.bytes)
         #expect(try file.read() == ["0123456789abcdef", "fedcba9876543210", added])
     }
 
-    @Test func mistakesNameTheLineAndNothingOfIt() throws {
+    @Test func errorsNameTheLineWithoutQuotingIt() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("0123456789abcdef\nshort\n", to: "secrets")
         let error = #expect(throws: SecretFileError.self) { try SecretFile(path: path).read() }
@@ -40,7 +40,7 @@ import Testing
         #expect(error?.reason == "the secrets are open to other users; run: chmod 600 \(path)")
     }
 
-    @Test func whatIsNoTextFileIsRefused() throws {
+    @Test func invalidTextFileIsRefused() throws {
         let folder = try TemporaryFolder()
         #expect(throws: SecretFileError.self) { try SecretFile(path: folder.path).read() }
         let path = try folder.write("", to: "secrets")
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aLinkToNothingMakesNoFileThere() throws {
+    @Test func danglingLinkIsNotFollowed() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("secrets")
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: folder.file("elsewhere"))
@@ -64,7 +64,7 @@ import Testing
         #expect(try SecretFile(path: folder.file("elsewhere")).read() == ["0123456789abcdef", added])
     }
 
-    @Test func aSecretIsFoundByADigestThatMeansNothingElsewhere() throws {
+    @Test func secretIsFoundByAKeyedDigest() throws {
         func digester(_ byte: UInt8) throws -> ConnectSecrets.Digester {
             try ConnectSecrets.Digester(
                 RouterKeys(KeyPair(secret: SecretKey(bytes: Array(repeating: byte, count: 32)))).seeds

@@ -36,7 +36,7 @@ import Testing
         #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: first) == .result("ack"))
     }
 
-    @Test func whoHasASessionConnectsAgainWithOrWithoutTheSecret() throws {
+    @Test func clientWithASessionReconnectsWithOrWithoutTheSecret() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("0123456789abcdef\n", to: "secrets")
         let configuration = RemoteSigningConfiguration(secretFile: file)
@@ -49,7 +49,7 @@ import Testing
         #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: client) == .result("ack"))
     }
 
-    @Test func aBlockedInvitationOpensNothingAndItsClientIsOut() throws {
+    @Test func blockedInvitationGrantsNoSessionAndEndsItsClients() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("0123456789abcdef\nfedcba9876543210\n", to: "secrets")
         let bench = try SigningBench(RemoteSigningConfiguration(secretFile: file), folder: folder)
@@ -65,7 +65,7 @@ import Testing
         #expect(try InvitationDigest.text(of: "bunker://ab?relay=x", bench.registry.keys.seeds) == nil)
     }
 
-    @Test func whoIsAllowedByNameNeedsNoSession() throws {
+    @Test func allowlistedKeyNeedsNoSession() throws {
         let bench = try SigningBench(RemoteSigningConfiguration(requireSession: true))
         let client = try bench.client()
         let registration = try Event.signed(kind: .pushRegistration, createdAt: 1, tags: [], content: "x", by: client)
@@ -74,7 +74,7 @@ import Testing
         #expect(bench.admits(registration))
     }
 
-    @Test func aSecretAddedLaterCountsAtOnce() throws {
+    @Test func secretAddedLaterCountsImmediately() throws {
         let folder = try TemporaryFolder()
         let file = SecretFile(path: folder.file("secrets"))
         let bench = try SigningBench(RemoteSigningConfiguration(secretFile: file.path), folder: folder)
@@ -84,7 +84,7 @@ import Testing
         #expect(try bench.ask("connect", ["", secret], from: client) == .result("ack"))
     }
 
-    @Test func aFileThatBreaksLaterOpensNothingMore() throws {
+    @Test func brokenSecretFileGrantsNoSessions() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("0123456789abcdef\n", to: "secrets")
         let bench = try SigningBench(RemoteSigningConfiguration(secretFile: file), folder: folder)

@@ -22,7 +22,7 @@ import TimeTestSupport
         #expect(stranger == nil)
     }
 
-    @Test func aLateCopyOfAConnectMakesNoSessionOlder() {
+    @Test func lateCopyOfAConnectDoesNotAgeTheSession() {
         let session = RemoteSession(client: client, openedAt: 500, usedAt: now)
         let table = SessionTable(sessions: [session], now: now)
         #expect(table.session(of: client, connectedAt: 400, now: now).openedAt == 500)
@@ -42,7 +42,7 @@ import TimeTestSupport
         #expect([first, filler, again, stale] == [.admitted, .admitted, .repeated, .stale])
     }
 
-    @Test func aRefusedRequestMayComeAgain() {
+    @Test func refusedRequestMayBeResent() {
         var limits = SessionLimits()
         limits.strangersRequests = RateTable(burst: 1, perSecond: 1, capacity: 10)
         var table = SessionTable(sessions: [], limits: limits, now: now)
@@ -52,7 +52,7 @@ import TimeTestSupport
         #expect(answers == [.admitted, .limited, .admitted, .repeated])
     }
 
-    @Test func whatIsRememberedOfStrangersIsBounded() {
+    @Test func memoryForStrangersIsBounded() {
         var limits = SessionLimits()
         limits.strangersRequests = RateTable(burst: 6, perSecond: 0.1, capacity: 10)
         limits.allStrangersRequests = TokenBucket(capacity: 1_000_000, perSecond: 1_000, now: now)
@@ -67,7 +67,7 @@ import TimeTestSupport
         #expect(table.strangerCount <= 10)
     }
 
-    @Test func refusalsAreToldOnceAMinute() {
+    @Test func refusalsAreLoggedOnceAMinute() {
         var count = RejectCount()
         let refusals: [(String, Timestamp)] = [
             ("stale", 0), ("stale", 1), ("limited", 59_999), ("stale", 60_000), ("stale", 60_001),

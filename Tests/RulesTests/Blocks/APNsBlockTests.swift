@@ -155,7 +155,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func contradictionsAreMistakes(_ keys: String, _ mistakes: [String]) {
+    func contradictoryKeysAreErrors(_ keys: String, _ mistakes: [String]) {
         #expect(Set(BlockFixture.mistakes(keys)) == Set(mistakes))
     }
 
@@ -177,7 +177,7 @@ import Testing
             "title: t, actions: [{ id: a, label: b }], apns: { badge: 1 }",
         ]
     )
-    func whatFitsTogetherIsTaken(_ keys: String) {
+    func consistentKeysAreAccepted(_ keys: String) {
         #expect(BlockFixture.mistakes(keys) == [])
     }
 

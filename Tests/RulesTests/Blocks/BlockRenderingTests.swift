@@ -101,20 +101,20 @@ import TimeTestSupport
             ("\"{{event.created_at}}+1w\"", 1_708_604_800), ("\"{{event.created_at}}-1s\"", 1_707_999_999),
         ]
     )
-    func momentsAreSecondsSince1970(_ text: String, _ seconds: Int) throws {
+    func timestampsAreSecondsSince1970(_ text: String, _ seconds: Int) throws {
         let json = try BlockFixture.native("ios", "apns: { event: end, dismissal-date: \(text) }")
         #expect(json == #"{"event":"end","dismissal-date":\#(seconds)}"#)
     }
 
     @Test(arguments: ["2d2", "now4h", "+", "4", "4x", "\"{{event.created_at}}4h\"", "\"{{count}}\"", "9999999999d"])
-    func whatIsNoMomentIsRefused(_ text: String) {
+    func invalidTimestampIsRefused(_ text: String) {
         #expect(
             BlockFixture.mistakes("apns: { event: end, dismissal-date: \"\(text.filter { $0 != "\"" })\" }").count == 1
         )
     }
 
     @Test(arguments: [Int64.min, -1, Int64.max, 253_402_300_800] as [Int64])
-    func momentsOutsideOfTheCalendarAreLeftOut(_ createdAt: Int64) throws {
+    func timestampsOutOfRangeAreOmitted(_ createdAt: Int64) throws {
         var input = Fixture.input(kind: 7)
         input.event = event(createdAt: createdAt)
         let keys =
@@ -188,7 +188,7 @@ import TimeTestSupport
 
 /// `data`, `event_data` and `expires`.
 @Suite struct CustomKeysTests {
-    @Test func ownKeysStandBesideTheEvents() throws {
+    @Test func ownDataKeysAreAddedToTheEvents() throws {
         let data = try jsonObject(
             try BlockFixture.render("data: { from: \"{{author.name}}\", list: [1, \"{{event.kind}}\"] }").data
         )
@@ -201,7 +201,7 @@ import TimeTestSupport
     }
 
     /// Plugins permanently reject more.
-    @Test func thereAreAtMostAsManyAsPluginsTake() {
+    @Test func dataKeysAreLimitedToThePluginsMaximum() {
         func keys(_ count: Int) -> String { (1...count).map { "k\($0): 1" }.joined(separator: ", ") }
         #expect(BlockFixture.mistakes("data: { \(keys(249)) }").isEmpty)
         #expect(BlockFixture.mistakes("data: { \(keys(250)) }").count == 1)
@@ -213,7 +213,7 @@ import TimeTestSupport
         )
     }
 
-    @Test func theEventsKeysCanBeLeftOut() throws {
+    @Test func eventDataCanBeOmitted() throws {
         #expect(try BlockFixture.render("event_data: false").data.isEmpty)
         #expect(try BlockFixture.render("event_data: false, data: {}").data.isEmpty)
         #expect(try BlockFixture.render("event_data: false, data: { event_id: x }").data == #"{"event_id":"x"}"#)
@@ -227,13 +227,13 @@ import TimeTestSupport
             ("event_data: false, data: { k: \"{{referenced.kind}}\" }", true),
         ]
     )
-    func referencedEventIsNeededWhereSomethingTellsOfIt(_ keys: String, _ isNeeded: Bool) throws {
+    func referencedEventIsNeededIfATextUsesIt(_ keys: String, _ isNeeded: Bool) throws {
         let book = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r")
         let needs = try #require(book.rules.first).needs(in: .alert)
         #expect(needs.contains(.referencedEvent) == isNeeded)
     }
 
-    @Test func nameIsNeededWhereABlockSpeaksOfIt() throws {
+    @Test func nameIsNeededIfABlockUsesIt() throws {
         func needs(_ keys: String) throws -> RuleNeeds {
             let book = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r")
             return try #require(book.rules.first).needs(in: .alert)
@@ -254,7 +254,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func transportDecidesWhereTheRuleSaysNothing() throws {
+    @Test func transportDecidesUnsetKeys() throws {
         #expect(try BlockFixture.render("title: t").expiresAt == 0)
         #expect(try BlockFixture.render("title: t, expires: 4h", now: 0).expiresAt == 0)
     }

@@ -108,11 +108,11 @@ import Testing
         + "{{referenced.kind}}, {{zap.amount}}, {{count}}"
 
     @Test(arguments: refused)
-    func tellsWhatWasExpectedThere(_ refused: Case) {
+    func blockErrorNamesTheExpectedValue(_ refused: Case) {
         #expect(BlockFixture.mistakes(refused.keys) == [refused.mistake])
     }
 
-    @Test func mistakesHaveLineAndColumn() {
+    @Test func errorsHaveLineAndColumn() {
         let yaml = """
             version: 1
             rules:
@@ -132,7 +132,7 @@ import Testing
         )
     }
 
-    @Test func brokenTemplateInABlockIsAMistake() {
+    @Test func brokenTemplateInABlockIsAnError() {
         let mistakes = BlockFixture.mistakes("unifiedpush: { a: [\"{{author.nam}}\"] }")
         #expect(mistakes.count == 1)
         #expect(mistakes.first?.hasPrefix("rules[0].unifiedpush.a[0]: there is no variable 'author.nam'") == true)

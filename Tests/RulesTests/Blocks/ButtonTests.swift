@@ -82,7 +82,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func mistakesAreFoundWhenTheFileIsRead(_ keys: String, _ mistake: String) {
+    func errorsAreFoundWhenTheFileIsRead(_ keys: String, _ mistake: String) {
         #expect(BlockFixture.mistakes("title: t, \(keys)") == [mistake])
     }
 
@@ -96,7 +96,7 @@ import Testing
             ("{ default: ok, de: \(String(repeating: "x", count: 32)) }", "actions[0].label.de: … this one has 32"),
         ] as [(String, String?)]
     )
-    func longLabelsAreWarnedOf(_ label: String, _ warning: String?) throws {
+    func longLabelsAreWarnedAbout(_ label: String, _ warning: String?) throws {
         let keys = "title: t, actions: [{ id: a, label: \(label) }]"
         let warnings = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r").warnings
         let words = " iOS cuts a button's label after about 30 characters;"
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: ["com.klaviyo.category.mine", "com.klaviyo.x"])
-    func aRulesOwnCategoryIsAPredefinedOneOfKlaviyos(_ category: String) {
+    func unknownKlaviyoCategoryIsAnError(_ category: String) {
         #expect(
             BlockFixture.mistakes("title: t, category: \(category)").map { $0.prefix(60) }
                 == ["rules[0].category: '\(category)' is none of \(Self.predefined)".prefix(60)]
@@ -161,7 +161,7 @@ import Testing
         )
     }
 
-    @Test func bothFormsStandTogetherWhileAppsMove() throws {
+    @Test func bothButtonFormsMayCoexist() throws {
         let notification = try BlockFixture.render(
             """
             title: "Order shipped!", url: "klaviyo://orders/123",

@@ -51,12 +51,12 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["12.7", "1e+20", "1e400"])
-    func aWrittenNumberUnderIntIsChecked(_ number: String) {
+    func numberLiteralUnderIntIsChecked(_ number: String) {
         let told = BlockFixture.mistakes("title: t, data: { m: !!int \(number) }")
         #expect(told == (number == "1e400" ? [] : ["rules[0].data.m: expected a whole number under !!int"]))
     }
 
-    @Test func whereAKeyOfTheContentStateIsMissingNothingGoesToIPhones() throws {
+    @Test func missingContentStateKeyWithholdsThePushFromIPhones() throws {
         let rule = """
             title: t, apns: { event: update, content-state: { score: !!int "{{event.tag.score}}", at: { over: 1 } } }, \
             fcm: { priority: HIGH }
@@ -81,7 +81,7 @@ import TimeTestSupport
         ("content-state: {}, attributes: { id: !!int \"{{event.tag.n}}\" }", "attributes.id"),
         ("content-state: {}, attributes: {}, attributes-type: \"{{event.tag.type}}\"", "attributes-type"),
     ])
-    func soItIsForAllThatTheAppDecodes(_ block: String, _ key: String) throws {
+    func missingKeyTheAppDecodesWithholdsThePush(_ block: String, _ key: String) throws {
         let attributes = block.contains("attributes:") ? "" : ", attributes: {}"
         let type = block.contains("attributes-type") ? "" : ", attributes-type: A"
         let rendering = try rendering("title: t, apns: { event: start, \(block)\(attributes)\(type) }", [["n", "x"]])
@@ -100,7 +100,7 @@ import TimeTestSupport
     }
 
     /// ntfy rejects an action without a URL with 400, and the whole message is lost.
-    @Test func aButtonOfNtfyGoesWholeOrNotAtAll() throws {
+    @Test func incompleteNtfyButtonIsOmitted() throws {
         let rule = """
             title: t, ntfy: { actions: [{ action: view, label: A, url: "https://a.example" }, \
             { action: view, label: B, url: "{{event.tag.r}}" }] }
@@ -119,7 +119,7 @@ import TimeTestSupport
         ("JavaScript:alert(1)", false), ("data:image/png;base64,AAAA", false), ("nostr:note1", false),
         ("/on-our-site.png", false), ("", false), ("file:///etc/passwd", false),
     ])
-    func aStrangersPictureIsAWebAddress(_ url: String, _ isTaken: Bool) throws {
+    func imageFromAnEventMustBeAWebURL(_ url: String, _ isTaken: Bool) throws {
         let rule = """
             title: t, webpush: { lang: en, icon: "{{event.tag.p}}", image: "{{event.tag.p}}", badge: "{{event.tag.p}}" }
             """
@@ -136,17 +136,17 @@ import TimeTestSupport
         ("https://a.example/i.png", true), ("/i.png", true), ("i.png", true), ("a/b:c.png", true),
         ("javascript:alert(1)", false), ("nostr:note1", false), ("", false), ("a b.png", false),
     ])
-    func anOperatorsPictureMayBeOfTheAppsOwnSite(_ url: String, _ isTaken: Bool) {
+    func configuredImageMayBeRelative(_ url: String, _ isTaken: Bool) {
         #expect(BlockFixture.mistakes("title: t, webpush: { icon: \"\(url)\" }").isEmpty == isTaken)
     }
 
-    @Test func aPictureOfTheAppsOwnSiteMayHaveVariables() throws {
+    @Test func relativeImageMayHaveVariables() throws {
         let rule = "title: t, webpush: { icon: \"/avatars/{{event.tag.p}}.png\" }"
         let rendering = try rendering(rule, [["p", "javascript:x/../y"]])
         #expect(rendering.notification.native["web"] == #"{"icon":"/avatars/javascript%3Ax%2F..%2Fy.png"}"#)
     }
 
-    @Test func aURLThatIsNoneIsNotedToo() throws {
+    @Test func invalidURLIsReportedAsOmitted() throws {
         let rule = """
             title: t, url: "{{event.tag.r}}", actions: [{ id: a, label: b, url: "nostr:{{event.tag.e}}" }, { id: c, label: d }]
             """
@@ -160,7 +160,7 @@ import TimeTestSupport
         #expect(try self.rendering(asked, []).keysLeftOut(for: "ios").isEmpty)
     }
 
-    @Test func aCategoryIsOneThatTheAppRegistered() throws {
+    @Test func categoryMustBeRegistered() throws {
         let keys = "title: t, apns: { badge: 1, category: \"kind_{{event.tag.k}}\" }"
         let yaml = BlockFixture.yaml(keys, top: "categories: [kind_1, kind_7]")
         let rule = try #require(try RuleBook(yaml: yaml, name: "r").rules.first)
@@ -173,7 +173,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: CustomKeys.reserved(.builtIn))
-    func dataReplacesNoKeyOfTheNotification(_ key: String) {
+    func dataCannotReplaceNotificationKeys(_ key: String) {
         let told = BlockFixture.mistakes("title: t, data: { \(key): x, mine: { \(key): x } }")
         #expect(told.count == 1 && told[0].hasPrefix("rules[0].data.\(key): "), "\(told)")
     }

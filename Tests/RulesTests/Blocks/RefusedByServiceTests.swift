@@ -34,7 +34,7 @@ import Testing
         ),
         ("actions: [{ id: a, label: b, url: \"/{{event.id}}\" }]", "actions[0].url: " + AbsoluteURL.expectation),
     ])
-    func isAMistake(_ keys: String, _ mistake: String) {
+    func valueRefusedByTheServiceIsAnError(_ keys: String, _ mistake: String) {
         #expect(BlockFixture.mistakes(keys) == ["rules[0]." + mistake])
     }
 
@@ -43,12 +43,12 @@ import Testing
         "webpush: { renotify: true, tag: a }", "collapse: a, webpush: { renotify: true }",
         "url: \"{{#referenced}}nostr:{{note(id)}}{{/referenced}}\"", "url: \"app://{{ event.id }}\"",
     ])
-    func whatItTakesIsNone(_ keys: String) {
+    func acceptedKeysHaveNoErrors(_ keys: String) {
         #expect(BlockFixture.mistakes(keys).isEmpty)
     }
 
     /// Strangers write the tags.
-    @Test func whatVariablesMakeUnfitIsLeftOut() throws {
+    @Test func valueMadeInvalidByVariablesIsOmitted() throws {
         func ntfy(_ image: String) throws -> String {
             let input = Fixture.input(kind: 7, tags: [["image", image]])
             return try BlockFixture.native("ntfy", "ntfy: { priority: 4, icon: \"{{event.tag.image}}\" }", input)
@@ -61,13 +61,13 @@ import Testing
         #expect(red == #"{"notification":{"channelId":"c"},"style":"notification"}"#)
     }
 
-    @Test func largeNumbersStayWhatTheyAre() throws {
+    @Test func largeNumbersAreUnchanged() throws {
         let input = Fixture.input(kind: 7, tags: [["n", "9007199254740993"]])
         let json = try BlockFixture.native("unifiedpush", "unifiedpush: { n: !!int \"{{event.tag.n}}\" }", input)
         #expect(json == #"{"n":9007199254740993}"#)
     }
 
-    @Test func aURLWithNothingBehindItsSchemeOpensNothing() throws {
+    @Test func urlWithOnlyASchemeIsRefused() throws {
         let keys =
             "url: \"nostr:{{note(referenced.id)}}\", actions: [{ id: a, label: b, url: \"app://{{referenced.id}}\" }]"
         let notification = try BlockFixture.render(keys)

@@ -11,7 +11,7 @@ import Testing
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../contrib/schema/rules.schema.json")
 
-    @Test func fileIsWhatIsGenerated() throws {
+    @Test func schemaFileIsUpToDate() throws {
         let written = try String(contentsOf: Self.file, encoding: .utf8)
         #expect(
             written == RuleSchema.text(platforms: .builtIn),
@@ -20,7 +20,7 @@ import Testing
     }
 
     /// At every place where the schema allows only certain keys, the reader must know the same ones.
-    @Test func readerKnowsTheSameKeysEverywhere() throws {
+    @Test func readerAcceptsTheSchemasKeys() throws {
         let places = try SchemaPlaces.all()
         #expect(places.count > 20)
         for place in places {

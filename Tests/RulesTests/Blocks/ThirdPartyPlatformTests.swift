@@ -83,11 +83,11 @@ import Testing
             "r.yaml:4:22: rules[0].native.pager: move this to the rule's key 'pager'; 'native' is for other plugins"
         ),
     ])
-    func mistakesAreReportedWithTheirPlaces(rule: String, expected: String) {
+    func errorsAreReportedWithTheirPlaces(rule: String, expected: String) {
         #expect(mistakes(rule) == [expected])
     }
 
-    @Test func withoutAKeyOfItsOwnItIsCheckedUnderNative() {
+    @Test func platformWithoutItsOwnKeyIsCheckedUnderNative() {
         #expect(
             mistakes("native: { pager: { tnoe: soft } }", document: Self.nameless) == [
                 "r.yaml:4:24: rules[0].native.pager: unknown key 'tnoe'; did you mean 'tone'?"
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// One plugin is missing, however many rules have a block for it.
-    @Test func aBlockThatNoPluginHasIsOneMistake() {
+    @Test func unknownBlockIsOneError() {
         let rules =
             "buzzer: { tone: soft }\n  - match: { kinds: [7] }\n    buzzer: { tone: loud }\n  - buzzer: {}\n    bell: {}"
         let found = mistakes(rules)
@@ -114,7 +114,7 @@ import Testing
         #expect(found.last?.hasPrefix("r.yaml:8:5: rules[2]: unknown key 'bell'; no loaded plugin has") == true)
     }
 
-    @Test func thePluginIsAskedForWhatDataCannotSay() throws {
+    @Test func pluginChecksUndescribedConstraints() throws {
         let rule = "pager: { tone: soft, times: '{{zap.amount}}', code: { group: a, text: b } }"
         let checks: BlockChecks = [
             "pager": { block in
@@ -139,7 +139,7 @@ import Testing
         )
     }
 
-    @Test func itsPushesWaitAsItSays() throws {
+    @Test func descriptionDecidesHowItsPushesWait() throws {
         func push(_ rule: String) throws -> PacedPush {
             try #require(try book(rule).rules.first).push(on: "pager", in: .alert)
         }
@@ -148,13 +148,13 @@ import Testing
         #expect(try push("pager: { tone: soft }").type == "ping")
     }
 
-    @Test func stricterModesKeepHowItMakesItselfNoticed() throws {
+    @Test func stricterModesKeepPresentationKeys() throws {
         #expect(try block("title: x\n    pager: { tone: soft, repeat: 3 }", mode: .nudge) == #"{"tone":"soft"}"#)
         #expect(try #require(try book("pager: { tone: soft }").rules.first).isSilent(on: "pager"))
         #expect(try !#require(try book("pager: { alarm: true }").rules.first).isSilent(on: "pager"))
     }
 
-    @Test func summariesTakeOverWhatItSays() throws {
+    @Test func summariesKeepPresentationKeys() throws {
         let book = try book(
             "title: x\n    pager: { tone: loud }\n  - match: { kinds: [2] }\n    signal: a\n    title: y\n    pager: { tone: soft }"
         )
@@ -167,7 +167,7 @@ import Testing
         )
     }
 
-    @Test func schemaAndBuiltInRulesHaveItsBlock() throws {
+    @Test func schemaAndBuiltInRulesContainItsBlock() throws {
         let catalog = PlatformCatalog(["pager": try PlatformDescription(parsing: Self.document)])
         let schema = RuleSchema.text(platforms: catalog)
         #expect(schema.contains("The melody.") && !schema.contains("interruption-level"))

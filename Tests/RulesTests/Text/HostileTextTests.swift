@@ -33,7 +33,7 @@ import Testing
         rule = try #require(book.rules.first)
     }
 
-    @Test func nothingHarmfulGetsIntoAnyField() throws {
+    @Test func hostileTextIsHarmlessInEveryField() throws {
         var random = SeededGenerator(seed: 20_260_301)
         for number in 0..<2000 {
             var input = Fixture.input(

@@ -55,7 +55,7 @@ import Testing
         #expect(rule.render(input, signal: .mention, mode: .alert).title == "hello")
     }
 
-    @Test func summariesSpeakTheDevicesLanguage() {
+    @Test func summariesUseTheDevicesLanguage() {
         let summary = book.renderSummary(
             count: 3,
             signal: .dm,
@@ -67,11 +67,11 @@ import Testing
         #expect(summary.neutral == NeutralTexts(title: "News", body: "3"))
     }
 
-    @Test func bookTellsWhichLanguagesItSpeaks() {
+    @Test func ruleBookListsItsLanguages() {
         #expect(book.languages.map(\.description) == ["de", "de-AT", "fr", "it", "pt-BR", "zh-Hant"])
     }
 
-    @Test func mistakesInMapsAreTold() {
+    @Test func errorsInLanguageMapsAreReported() {
         #expect(
             mistakes("title: { de: x }") == ["rules[0].title: 'default' is missing: the text for every other language"]
         )
@@ -90,7 +90,7 @@ import Testing
         #expect(mistakes("actions: [{ id: a, label: { default: x, loc-key: Y } }]").count == 1)
     }
 
-    @Test func whatSpeaksOfNoEventCannotBeMadeTo() {
+    @Test func textWithoutAnEventCannotUseEventVariables() {
         func mistake(_ top: String) -> String? {
             do {
                 _ = try RuleBook(yaml: "version: 1\nrules: []\n\(top)", name: "r")
@@ -108,7 +108,7 @@ import Testing
     @Test(arguments: [
         (Mode.wake, Mode.wake), (.nudge, .nudge), (.sealed, .sealed), (.alert, .alert),
     ])
-    func modesShowNoMoreThanTheyMay(_ asked: Mode, _ given: Mode) throws {
+    func modesShowAtMostTheirAllowedFields(_ asked: Mode, _ given: Mode) throws {
         let book = try RuleBook.builtIn()
         let input = Fixture.input(kind: 7, content: "secret", referenced: ReferencedEvent(id: Fixture.referencedID))
         let notification = try #require(book.notification(for: input, mode: asked))
@@ -149,7 +149,7 @@ import Testing
     private static let title =
         #"title: { loc-key: LIKED, loc-args: ["{{author.name}}", x], default: "{{author.name}} liked", de: gefällt }"#
 
-    @Test func namesGoToThePlatformsThatTakeThem() throws {
+    @Test func localizationNamesReachSupportingPlatforms() throws {
         let keys =
             Self.title + ", subtitle: { loc-key: SUB, default: s }, body: { loc-key: BODY, loc-args: [], default: b }"
         let (ios, android, title) = try native(keys)
@@ -172,7 +172,7 @@ import Testing
         #expect(title == "a \"b liked")
     }
 
-    @Test func blocksKeepWhatTheySayBesides() throws {
+    @Test func blocksKeepTheirOtherKeys() throws {
         let (ios, android, _) = try native(
             Self.title
                 + #", apns: { sound: default, badge: 1, alert: { launch-image: "l.png" } }, fcm: { notification: { icon: "{{author.name}}" } }"#
@@ -201,7 +201,7 @@ import Testing
         "title: { loc-key: K, default: x }, apns: { alert: { title-loc-key: L } }",
         "title: { loc-key: K, default: x }, fcm: { notification: { titleLocKey: L } }",
     ])
-    func whatMakesNoSenseIsAMistake(_ keys: String) {
+    func contradictoryKeyIsAnError(_ keys: String) {
         #expect(mistakes(keys).count == 1, "\(mistakes(keys))")
     }
 }

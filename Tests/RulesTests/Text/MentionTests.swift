@@ -41,7 +41,7 @@ import Testing
         #expect(try body("nostr:\(naddr)", known: [.address(address): "# Hello"]) == "“# Hello”")
     }
 
-    @Test func whatNobodyKnowsIsShort() throws {
+    @Test func unknownMentionIsShortened() throws {
         #expect(try body("hi nostr:\(npub)", known: [:]) == "hi @\(Fixture.sender.hex.prefix(8))...")
         #expect(try body("see nostr:\(note)", known: [:]) == "see \(note.prefix(12))...")
         // A mentioned event may mention others; those are not fetched.
@@ -49,22 +49,22 @@ import Testing
         #expect(nested == "“hi @\(Fixture.sender.hex.prefix(8))...”")
     }
 
-    @Test func excerptsCountWhatIsRead() throws {
+    @Test func excerptsCountVisibleCharacters() throws {
         #expect(try body("nostr:\(npub) said hello", text: "{{excerpt11(event.content)}}") == "@carol said...")
     }
 
     @Test(arguments: ["", "mentions: raw, "])
-    func withoutAWordItStaysAsItIs(keys: String) throws {
+    func mentionsAreRawByDefault(keys: String) throws {
         #expect(try body("hi nostr:\(npub)", keys) == "hi nostr:\(npub)")
         #expect(try RuleBook.builtIn().rules.allSatisfy { $0.mentions == .raw })
     }
 
-    @Test func aNameBringsNoFurtherMention() throws {
+    @Test func mentionInANameIsNotExpanded() throws {
         let name = "nostr:\(note)"
         #expect(try body("nostr:\(npub)", known: [.profile(Fixture.sender): name]) == "@\(note.prefix(12))...")
     }
 
-    @Test func aFileSaysItForItsRulesAndARuleForItself() throws {
+    @Test func mentionsSettingAppliesPerFileAndRule() throws {
         let book = try RuleBook(
             yaml: """
                 version: 1

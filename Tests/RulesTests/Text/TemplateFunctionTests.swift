@@ -38,7 +38,7 @@ import TimeTestSupport
         #expect(try render(template, Fixture.input(kind: 1, content: "hello World")) == expected)
     }
 
-    @Test func whatIsHiddenTakesNoRoom() throws {
+    @Test func hiddenCharactersTakeNoSpace() throws {
         let content = String(repeating: "\u{200B}", count: 500) + "hello"
         #expect(try render("{{excerpt5(event.content)}}", Fixture.input(kind: 1, content: content)) == "hello")
     }
@@ -49,7 +49,7 @@ import TimeTestSupport
         #expect(try render("{{truncate3(event.content)}}", input) == "👩‍👩‍👧🇩🇪e\u{301}")
     }
 
-    @Test func whatWasTooLongToBeLookedAtHasDots() throws {
+    @Test func unexaminedRemainderIsShownAsDots() throws {
         let content = "a" + String(repeating: "\u{301}", count: 10_000) + "b"
         #expect(try render("{{excerpt(event.content)}}", Fixture.input(kind: 1, content: content)) == "...")
         let hidden = "ab" + String(repeating: "\u{200B}", count: 10_000) + "c"
@@ -79,7 +79,7 @@ import TimeTestSupport
         #expect(try render("{{note(event.tag.e)}}{{npub(event.tag.x)}}.", input) == ".")
     }
 
-    @Test func keysAndAddressesHaveRoomForRelays() throws {
+    @Test func keysAndAddressesMayIncludeRelays() throws {
         let key = try #require(PublicKey(hex: "3bf0c63fcb93463407af97a5e5ee64fa883d107ef9e558472c4eb9aaaefa459d"))
         // As nostr-sdk writes them.
         let nprofile = "nprofile1qqsrhuxx8l9ex335q7he0f09aej04zpazpl0ne2cgukyawd24mayt8g2lcy6q"
@@ -117,7 +117,7 @@ import TimeTestSupport
         ("de", "1.234.567,50"), ("en", "1,234,567.50"), ("fr", "1\u{202F}234\u{202F}567,50"), ("de-CH", "1’234’567.50"),
         ("hi", "12,34,567.50"), ("pt-PT", "1\u{A0}234\u{A0}567,50"),
     ])
-    func numbersAreWrittenAsTheLanguageDoes(_ language: String, _ expected: String) throws {
+    func numbersAreLocalized(_ language: String, _ expected: String) throws {
         let values = TemplateValues(Fixture.input(kind: 1, tags: [["n", "1234567.5"]]))
         let tag = try #require(LanguageTag(language))
         #expect(try Template("{{number2(event.tag.n)}}").render(values.speaking(tag)) == expected)
@@ -163,14 +163,14 @@ import TimeTestSupport
         ("{{#event.json.paid}}paid{{/event.json.paid}}{{#event.json.sent}}sent{{/event.json.sent}}", "paid"),
         ("{{#event.json.items}}items{{/event.json.items}}", "items"), ("{{event.json.bad}}", "ab"),
     ])
-    func fieldsOfJSONContentAreSpokenOf(_ template: String, _ expected: String) throws {
+    func jsonContentFieldsAreVariables(_ template: String, _ expected: String) throws {
         let content =
             #"{"total":12.50,"items":[{"name":"coffee"},{"name":"tea"}],"paid":true,"sent":false,"bad":"a\u202eb"}"#
         #expect(try render(template, Fixture.input(kind: 1, content: content)) == expected)
         #expect(try render("{{event.json.total}}.", Fixture.input(kind: 1, content: "hello")) == ".")
     }
 
-    @Test func tagsAreSpokenOfByName() throws {
+    @Test func namedTagsAreVariables() throws {
         let input = Fixture.input(
             kind: 1,
             tags: [["subject", "Dinner"], ["t", "nostr"], ["t", "art"], ["starts", "1708000000"], ["empty"]]
@@ -223,17 +223,17 @@ import TimeTestSupport
         ("a\nb", "expected one line"), ("{{event.id}}\n", "expected one line"), ("a\u{7}", "expected no control"),
         ("a\tb", "expected no control"),
     ])
-    func mistakesAreToldWhenTheFileIsRead(_ template: String, _ beginning: String) {
+    func errorsAreReportedWhenTheFileIsRead(_ template: String, _ beginning: String) {
         #expect(message(template).hasPrefix(beginning), "\(message(template))")
     }
 
-    @Test func bodiesMayHaveLinesAndTabsOfTheirOwn() throws {
+    @Test func bodiesKeepLinesAndTabs() throws {
         let input = Fixture.input(kind: 1, content: "x\ny")
         #expect(try render("a\n\tb {{event.content}}", input, in: .paragraph) == "a\n\tb x\ny")
         #expect(throws: TemplateError.self) { try Template("a\u{0}", in: .paragraph) }
     }
 
-    @Test func identifiersHaveNoBlanksAtTheirEndsAndAreBounded() throws {
+    @Test func identifiersAreTrimmedAndLimited() throws {
         let long = String(repeating: "é", count: 500)
         #expect(try render("{{event.content}} ", Fixture.input(kind: 1, content: " a  b\n"), in: .identifier) == "a b")
         #expect(
@@ -255,7 +255,7 @@ import TimeTestSupport
         #expect(try Template("{{zap.amount}}").render(TemplateValues(input)) == text)
     }
 
-    @Test func sectionsAskForAZapACommentAndAnAnonymousSender() throws {
+    @Test func sectionsTestForZapCommentAndAnonymousSender() throws {
         let template = try Template(
             "{{#zap}}zap{{#zap.comment}} said {{zap.comment}}{{/zap.comment}}{{#zap.anonymous}} by nobody{{/zap.anonymous}}{{/zap}}{{^zap}}none{{/zap}}"
         )
@@ -286,7 +286,7 @@ import TimeTestSupport
             (365 * 86_400, "1y", "1 year ago"), (Int64.max, "292471208677y", "292471208677 years ago"),
         ] as [(Int64, String, String)]
     )
-    func tellsTheLargestUnit(_ seconds: Int64, _ short: String, _ words: String) {
+    func relativeTimeUsesTheLargestUnit(_ seconds: Int64, _ short: String, _ words: String) {
         #expect(RelativeTime.short(seconds: seconds) == short)
         #expect(RelativeTime.words(seconds: seconds, in: nil) == words)
     }
@@ -295,7 +295,7 @@ import TimeTestSupport
         ("de-AT", "vor 5 Minuten"), ("es", "hace 5 minutos"), ("fr-CA", "il y a 5 minutes"), ("it", "5 minuti fa"),
         ("ja", "5分前"), ("nl", "5 minuten geleden"), ("pt-BR", "há 5 minutos"), ("en-GB", "5 minutes ago"), ("fi", "5m"),
     ])
-    func speaksTheTextsLanguageOrNone(_ tag: String, _ words: String) {
+    func relativeTimeUsesTheTextsLanguage(_ tag: String, _ words: String) {
         #expect(RelativeTime.words(seconds: 300, in: LanguageTag(tag)) == words)
     }
 
@@ -304,7 +304,7 @@ import TimeTestSupport
         #expect(RelativeTime.words(seconds: 86_400, in: LanguageTag("de")) == "vor 1 Tag")
     }
 
-    @Test func countsFromTheMomentOfRendering() throws {
+    @Test func relativeTimeCountsFromRendering() throws {
         let input = Fixture.input(kind: 1)
         let book = try RuleBook(
             yaml: """

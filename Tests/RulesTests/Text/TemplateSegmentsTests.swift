@@ -82,7 +82,7 @@ import TimeTestSupport
         return input
     }
 
-    @Test func rendersAsMustacheDoes() throws {
+    @Test func renderingMatchesMustache() throws {
         var random = SeededGenerator(seed: 20_261_124)
         var compared = 0
         var places: [TextPlace] = [.line, .paragraph, .identifier, .url, .wholeURL]
@@ -103,7 +103,7 @@ import TimeTestSupport
         #expect(compared > 1_000)
     }
 
-    @Test func countsRenderAsMustacheDoes() throws {
+    @Test func countsMatchMustache() throws {
         for text in [
             "{{count}} new", "{{#batch}}{{count}} of them{{/batch}}{{^batch}}one{{/batch}}", "{{number(count)}}",
         ] {
@@ -121,7 +121,7 @@ import TimeTestSupport
         "{{#event.tags.t}}{{.}}{{/event.tags.t}}", "{{count(event.tags.t)}}", "{{event.json.a}}",
         "{{#event.content}}{{.}}{{/event.content}}", "a\n{{event.content}}", "{{#author}}{{name}}{{/author}}",
     ])
-    func leavesTheRestToMustache(_ text: String) {
+    func otherTemplatesUseMustache(_ text: String) {
         #expect(TemplateSegments(text) == nil)
     }
 
@@ -169,7 +169,7 @@ import TimeTestSupport
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    @Test func isWhatAnEncoderMakesOfIt() throws {
+    @Test func jsonMatchesAnEncoder() throws {
         var random = SeededGenerator(seed: 7)
         for number in 0..<500 {
             var input = Fixture.input(kind: UInt16.random(in: 0 ... .max, using: &random))
@@ -184,7 +184,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func escapesAsAnEncoderDoes() throws {
+    @Test func escapingMatchesAnEncoder() throws {
         let all = String(String.UnicodeScalarView((0..<0x180).compactMap(Unicode.Scalar.init))) + "👩‍👩‍👧\u{2028}/"
         for text in all.unicodeScalars.map({ String($0) }) + [all, ""] {
             var json = JSONText()

@@ -26,7 +26,7 @@ import Testing
         // The most accents that a language writes: Vietnamese taken apart, Hebrew pointed and sung, Thai.
         "e\u{302}\u{323}", "ש\u{5C1}\u{5BC}\u{5B8}\u{591}\u{5BD}", "กี่น้ำ", "བསྒྲུབས",
     ])
-    func whatPeopleWriteStays(_ text: String) {
+    func ordinaryTextIsKept(_ text: String) {
         #expect(line(text) == text)
         #expect(paragraph(text) == text)
     }
@@ -71,11 +71,11 @@ import Testing
         Change("ก" + String(repeating: "\u{E47}", count: 99), "ก" + String(repeating: "\u{E47}", count: 6)),
         Change(String(repeating: "a\u{20DD}", count: 2) + String(repeating: "\u{20DD}", count: 9), "a⃝a⃝⃝⃝⃝⃝⃝"),
     ])
-    func whatIsHarmfulGoes(_ change: Change) {
+    func harmfulCharactersAreRemoved(_ change: Change) {
         #expect(Array(line(change.hostile).unicodeScalars) == Array(change.harmless.unicodeScalars))
     }
 
-    @Test func paragraphsKeepTheirLinesHoweverTheyEnd() {
+    @Test func paragraphsKeepLinesForEveryLineEnding() {
         #expect(paragraph("a\r\nb\rc\n\nd\u{2028}e\u{85}f\u{B}g\th\u{7}i") == "a\nb\nc\n\nd\ne\nf\ng\th i")
         #expect(paragraph("a\n\u{301}b\n\u{200F}c") == "a\nb\nc")
     }
@@ -83,11 +83,11 @@ import Testing
     @Test(arguments: [
         ("  alice \u{A0}\u{3000} b ", "alice b"), ("\u{2800}\u{2003}", ""), ("a\tb", "a b"), ("ali ce", "ali ce"),
     ])
-    func namesHaveSingleBlanksAndNoneAtTheirEnds(_ hostile: String, _ harmless: String) {
+    func namesAreTrimmedWithSingleSpaces(_ hostile: String, _ harmless: String) {
         #expect(name(hostile) == harmless)
     }
 
-    @Test func joinedEmojiEnd() {
+    @Test func joinedEmojiAreLimited() {
         let chain = String(repeating: "👩\u{200D}", count: 1000)
         let parts = line(chain)
         #expect(parts.count > 100)
@@ -103,7 +103,7 @@ import Testing
         #expect(ascii.isCut && ascii.text.utf8.count == UntrustedText.limit - 1)
     }
 
-    @Test func whatIsNeutralStaysSo() {
+    @Test func cleanedTextStaysUnchanged() {
         var random = SeededGenerator(seed: 3)
         for _ in 0..<2000 {
             let once = paragraph(HostileText.random(using: &random))
@@ -117,20 +117,20 @@ import Testing
     private let tower = "a" + String(repeating: "\u{301}", count: 10_000)
 
     @Test(arguments: ["a", "ß", "語", "😀", "🇩🇪"])
-    func charactersOfEveryLanguageCountAlike(character: String) {
+    func charactersCountEquallyInEveryLanguage(character: String) {
         let hundred = String(repeating: character, count: 100)
         #expect(Excerpt.of(hundred) == hundred)
         #expect(Excerpt.of(hundred + character) == hundred + "...")
     }
 
-    @Test func aCharacterAsLongAsAnEventIsLeftOut() {
+    @Test func excessivelyLongCharacterIsOmitted() {
         #expect(tower.count == 1)
         #expect(Excerpt.of(tower) == "...")
         #expect(Excerpt.of("hello " + tower) == "hello ...")
         #expect(String(repeating: tower, count: 3).beginning(400, bytes: 3200).isEmpty)
     }
 
-    @Test func whatTakesManyBytesIsCutBetweenCharacters() {
+    @Test func longTextIsCutBetweenCharacters() {
         let letter = "e" + String(repeating: "\u{301}", count: 50)
         let excerpt = Excerpt.of(String(repeating: letter, count: 200))
         #expect(excerpt == String(repeating: letter, count: 3200 / letter.utf8.count) + "...")
@@ -147,11 +147,11 @@ import Testing
         ("%2e%2e/", "%252e%252e%2F"), ("..", ""), (".", ""), ("...", "..."), ("@evil.example", "%40evil.example"),
         ("a\r\nHost: b", "a%20Host%3A%20b"), ("\u{202E}a", "a"),
     ])
-    func whatIsPutInCannotEndThePartItStandsIn(_ content: String, _ encoded: String) throws {
+    func insertedValueCannotLeaveItsURLPart(_ content: String, _ encoded: String) throws {
         #expect(try url("https://x/{{event.content}}", content: content) == "https://x/" + encoded)
     }
 
-    @Test func keysAndIDsStayAsTheyAre() throws {
+    @Test func keysAndIDsAreUnchanged() throws {
         #expect(try url("nostr:{{note(event.id)}}", content: "") == "nostr:" + NIP19.note(Fixture.eventID))
         #expect(try url("app://{{event.id}}", content: "") == "app://" + Fixture.eventID.hex)
     }

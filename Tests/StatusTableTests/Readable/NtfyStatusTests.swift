@@ -84,7 +84,7 @@ struct NtfyStatusTests {
     ]
 
     @Test(arguments: mistakes)
-    func whatIsLost(_ row: StatusRow) async throws { try await row.check(with: Ntfy()) }
+    func everyErrorOfTheRequest(_ row: StatusRow) async throws { try await row.check(with: Ntfy()) }
 
     @Test(arguments: limits)
     func everyLimit(_ row: StatusRow) async throws { try await row.check(with: Ntfy()) }
@@ -93,7 +93,7 @@ struct NtfyStatusTests {
     func everyLimitOfAnAccount(_ row: StatusRow) async throws { try await row.check(with: Ntfy(hasAccount: true)) }
 
     /// ntfy counts them by our address, and finally rejects all tokens.
-    @Test func aWrongTokenIsShownOnce() async throws {
+    @Test func wrongTokenIsSentOnce() async throws {
         try await StatusBench.with(Ntfy(hasAccount: true)) { bench in
             let (device, place) = try bench.register(.itself)
             bench.lab.misbehave(ScriptedBehavior(.ntfy(40101), service: .ntfy, target: place.target, times: nil))

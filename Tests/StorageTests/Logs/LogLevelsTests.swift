@@ -10,7 +10,7 @@ struct LogLevelsTests {
 
     private func levels() -> LogLevels { LogLevels(usual: .info, now: clock.monotonic) }
 
-    @Test func aComponentHasALevelOfItsOwn() {
+    @Test func componentHasItsOwnLevel() {
         let levels = levels()
         levels.set(LogLevels.Setting(component: "Relays", level: .debug))
         levels.set(LogLevels.Setting(component: "Delivery", level: .error))
@@ -42,7 +42,7 @@ struct LogLevelsTests {
         #expect(levels.lowest == .info && levels.settings.isEmpty)
     }
 
-    @Test func componentsAreFoundHoweverTheyAreSpelled() {
+    @Test func componentNamesAreCaseInsensitive() {
         #expect(LogComponents.named("relays") == "Relays" && LogComponents.named("nothing") == nil)
     }
 }

@@ -14,7 +14,7 @@ struct LogOutputTests {
         LogRecord(at: now, level: .warning, component: "Relays", message: message, fields: fields)
     }
 
-    @Test func textIsOneLineWhateverIsInIt() {
+    @Test func textLogIsAlwaysOneLine() {
         let text = record("one\ntwo", [("reason", "a\u{1B}[31m"), ("x", "y")]).text
         #expect(text.hasSuffix(" warning [Relays] one\\ntwo reason=\"a [31m\" x=y"))
     }
@@ -59,7 +59,7 @@ struct LogOutputTests {
         #expect(JournalEntry(record("m", many), identifier: "carillon").bytes.count < 60_000)
     }
 
-    @Test func namesOfFieldsAreAsTheJournalWantsThem() {
+    @Test func fieldNamesFollowTheJournal() {
         #expect(JournalEntry.name(of: "at one host") == "CARILLON_AT_ONE_HOST")
         #expect(JournalEntry.name(of: String(repeating: "ä", count: 100)).utf8.count == 64)
     }
@@ -134,7 +134,7 @@ struct LogOutputTests {
         #expect(stage.printed.isEmpty)
     }
 
-    @Test func elsewhereTheLogIsText() throws {
+    @Test func logDefaultsToText() throws {
         let stage = try Stage()
         let output = stage.output(stream: nil)
         #expect(output.use(.auto))

@@ -49,7 +49,7 @@ import Testing
         Attack("(?=(a+))(?=(a+))(?=(a+))b", "a", "b"),
         Attack("(?<!a{3000})z", "a", "z"),
     ])
-    func costsAFewMilliseconds(_ attack: Attack) throws {
+    func hostileValueTakesAFewMilliseconds(_ attack: Attack) throws {
         let pattern = try Pattern(attack.pattern)
         let value = Self.filled(attack.unit, end: attack.end)
         var budget = PatternBudget()

@@ -34,12 +34,12 @@ import Testing
             "parentheses are too deeply nested", 101
         ),
     ])
-    func tellsWhatIsWrongAndWhere(_ pattern: String, _ message: String, _ offset: Int) {
+    func invalidPatternNamesTheErrorAndPlace(_ pattern: String, _ message: String, _ offset: Int) {
         let error = #expect(throws: PatternError.self) { try Pattern(pattern) }
         #expect(error == PatternError(message: message, offset: offset))
     }
 
-    @Test func refusesWhatIsTooLong() throws {
+    @Test func tooLongPatternIsRefused() throws {
         _ = try Pattern(String(repeating: "a", count: Pattern.limit))
         let error = #expect(throws: PatternError.self) { try Pattern(String(repeating: "a", count: Pattern.limit + 1)) }
         #expect(error?.description == "expected at most 1024 bytes")

@@ -8,17 +8,17 @@ import Testing
         return file.mistakes.map(\.description)
     }
 
-    @Test func unknownKeyIsToldWithItsPlaceAndTheNearestKnownOne() {
+    @Test func unknownKeyIsReportedWithItsPlaceAndASuggestion() {
         let found = mistakes("a: 1\ntitel: x\n") { _ = $0.mapping(keys: ["a", "title"]) }
         #expect(found == ["f.yaml:2:1: unknown key 'titel'; did you mean 'title'?"])
     }
 
-    @Test func unknownKeyThatResemblesNothingListsWhatIsKnown() {
+    @Test func unknownKeyWithoutASuggestionListsKnownKeys() {
         let found = mistakes("zzzz: 1\n") { _ = $0.mapping(keys: ["a", "title"]) }
         #expect(found == ["f.yaml:1:1: unknown key 'zzzz'; known here: a, title"])
     }
 
-    @Test func wrongTypesAreToldWithTheirPath() {
+    @Test func wrongTypesAreReportedWithTheirPath() {
         let found = mistakes("n: many\nb: perhaps\nl: 3\n") {
             let mapping = $0.mapping(keys: ["n", "b", "l"])
             #expect(mapping?["n"]?.integer(in: 0...5) == nil)
@@ -35,17 +35,17 @@ import Testing
     }
 
     @Test(arguments: ["a: [1", "a: b: c", "\"unclosed", "a: 1\na: 2\n"])
-    func brokenYAMLIsOneMistakeWithItsLine(_ text: String) {
+    func brokenYAMLIsOneErrorWithItsLine(_ text: String) {
         let found = mistakes(text) { _ in }
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix("f.yaml:") == true)
     }
 
-    @Test func emptyFileIsAMistake() {
+    @Test func emptyFileIsAnError() {
         #expect(mistakes("") { _ in } == ["f.yaml: the file is empty"])
     }
 
-    @Test func missingMemberSaysWhatItIsFor() {
+    @Test func missingKeyErrorExplainsItsPurpose() {
         let found = mistakes("a: 1\n") { _ = $0.mapping(keys: ["a", "key"])?.require("key", "a file with the key") }
         #expect(found == ["f.yaml:1:1: 'key' is missing: a file with the key"])
     }
@@ -60,7 +60,7 @@ import Testing
         )
     }
 
-    @Test func environmentStandsInForWholeValues() {
+    @Test func environmentVariablesReplaceWholeValues() {
         let found = mistakes("a: ${SET}\nb: ${UNSET}\n") {
             let mapping = $0.mapping()
             #expect(mapping?["a"]?.string() == "value")
@@ -73,27 +73,27 @@ import Testing
         ("${SET}/key.p8", "value/key.p8"), ("a${SET}/b", "a${SET}/b"), ("${SET}x", "${SET}x"), ("${SET", "${SET"),
         ("${SET}/{{title}}", "${SET}/{{title}}"),
     ])
-    func environmentStandsInForTheStartOfPaths(_ written: String, _ meant: String) {
+    func environmentVariablesReplaceTheStartOfPaths(_ written: String, _ meant: String) {
         let found = mistakes("a: \"\(written)\"\n") { #expect($0.mapping()?["a"]?.string() == meant) }
         #expect(found.isEmpty)
     }
 
-    @Test func choiceNamesTheNearest() {
+    @Test func invalidChoiceSuggestsTheNearest() {
         let found = mistakes("m: alart\n") { #expect($0.mapping()?["m"]?.choice(["wake", "alert"]) == nil) }
         #expect(found == ["f.yaml:1:4: m: 'alart' is none of wake, alert; did you mean 'alert'?"])
     }
 
-    @Test func mistakeNeverQuotesWhatTheEnvironmentHolds() {
+    @Test func errorNeverQuotesEnvironmentValues() {
         let found = mistakes("m: ${SET}\n") { #expect($0.mapping()?["m"]?.choice(["wake", "alert"]) == nil) }
         #expect(found == ["f.yaml:1:4: m: '${SET}' is none of wake, alert"])
     }
 
-    @Test func unsetVariableInABlockIsToldWhereItStands() {
+    @Test func unsetVariableInABlockIsReportedAtItsPlace() {
         let found = mistakes("a: x\nb:\n  c: [1, \"${UNSET}\"]\n") { _ = $0.json() }
         #expect(found == ["f.yaml:3:10: b.c[1]: the environment variable ${UNSET} is not set"])
     }
 
-    @Test func unsetVariablesCanBeLeftOutOfABlock() {
+    @Test func unsetVariablesCanBeOmittedFromABlock() {
         var (unset, set): ([String], [String]) = ([], [])
         let found = mistakes("a: x\nb:\n  c: [1, \"${UNSET}\"]\n  d: ${UNSET}/e\n  f: ${SET}\n") { value in
             let json = value.json(unset: { unset.append("\($0)") }, fromEnvironment: { set.append($0) })
@@ -135,7 +135,7 @@ import Testing
         #expect(found.first?.hasPrefix("f.yaml:2:1: not YAML:") == true && found.first?.contains("tab") == true)
     }
 
-    @Test func textWithNULIsNoYAML() {
+    @Test func nulCharacterIsRefused() {
         #expect(mistakes("a: b\0c") { _ in } == ["f.yaml: not YAML: it contains a control character"])
     }
 }

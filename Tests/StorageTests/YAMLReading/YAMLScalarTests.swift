@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["[1]", "{ a: 1 }"])
-    func listsAndMappingsAreNone(_ yaml: String) throws {
+    func listsAndMappingsAreNotScalars(_ yaml: String) throws {
         #expect(try value(yaml).scalar() == nil)
         #expect(try value(yaml).file.mistakes.isEmpty)
     }
@@ -35,7 +35,7 @@ import Testing
         )
     }
 
-    @Test func missingEnvironmentVariableIsAMistake() throws {
+    @Test func missingEnvironmentVariableIsAnError() throws {
         let value = try value("${NOT_SET}")
         #expect(value.scalar() == nil)
         #expect(value.file.mistakes.count == 1)
@@ -47,7 +47,7 @@ import Testing
             ("!!str 5", false),
         ]
     )
-    func tagsAskForNumbers(_ yaml: String, _ isNumber: Bool) throws {
+    func yamlTagsSelectNumbers(_ yaml: String, _ isNumber: Bool) throws {
         #expect(try value(yaml).isTaggedAsNumber == isNumber)
     }
 }

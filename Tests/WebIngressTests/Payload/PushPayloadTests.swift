@@ -26,7 +26,7 @@ import TimeTestSupport
     }
 
     /// Seed 001, and the result of its service for a real message of Mastodon.
-    @Test func aLegacyMessageIsPassedOnAsItAlwaysWas() throws {
+    @Test func legacyMessageIsPassedOnUnchanged() throws {
         let body: [UInt8] = [0xFB, 0xFF] + [UInt8](repeating: 7, count: 18)
         #expect(
             try data(Samples.legacy(body)) == [
@@ -41,7 +41,7 @@ import TimeTestSupport
         #expect(notification.mode == .alert && notification.title.isEmpty && notification.body.isEmpty)
     }
 
-    @Test func aStandardMessageIsMarkedAndWhole() throws {
+    @Test func standardMessageIsMarkedAndComplete() throws {
         #expect(
             try data(Samples.standard) == [
                 "i": "account", "e": "aes128gcm", "m": Base64URL.encodePadded(Samples.standardBody),
@@ -50,12 +50,12 @@ import TimeTestSupport
         )
     }
 
-    @Test func whatNobodyCanDecryptIsTheAlertAlone() throws {
+    @Test func undecryptablePushIsSentAsAlertOnly() throws {
         #expect(try data(PushRequest()) == ["i": "account"])
         #expect(notification(PushRequest()).native == ["ios": Self.alert])
     }
 
-    @Test func whatDoesNotFitIsTheAlertAlone() throws {
+    @Test func tooLargePushIsSentAsAlertOnly() throws {
         var sizes: [Int] = []
         for count in 2_000...Self.longestBody {
             let members = try data(Samples.legacy([UInt8](repeating: 1, count: count)))
@@ -70,7 +70,7 @@ import TimeTestSupport
         #expect(payload.utf8.count <= 4_096 && payload.utf8.count > 4_096 - 70)
     }
 
-    @Test func theBlockIsWhatThePlatformSays() {
+    @Test func blockMatchesThePlatform() {
         #expect(IngressPlatform("ios", in: .builtIn) == Samples.platform)
         #expect(IngressPlatform("ntfy", in: .builtIn) == nil)
     }
@@ -84,7 +84,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func theAlertsTextIsTheOperators() {
+    @Test func alertTextIsConfigured() {
         #expect(
             notification(PushRequest(), locKey: "quote\"d").native["ios"]
                 == #"{"alert":{"loc-key":"quote\"d"},"mutable-content":1}"#

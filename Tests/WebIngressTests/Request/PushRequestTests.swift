@@ -20,7 +20,7 @@ import TimeTestSupport
             (["-1"], 0), (["soon"], 0), ([""], 0), (["1.5"], 0), (["10", "90"], now + .seconds(90)),
         ] as [([String], Timestamp)]
     )
-    func aMessageLivesAsLongAsItsSenderSays(ttl: [String], expiresAt: Timestamp) {
+    func ttlComesFromTheSender(ttl: [String], expiresAt: Timestamp) {
         #expect(terms(ttl: ttl).expiresAt == expiresAt)
     }
 
@@ -31,7 +31,7 @@ import TimeTestSupport
             (["urgent"], .normal),
         ] as [([String], Urgency)]
     )
-    func urgencyIsOfTheFourWords(lines: [String], urgency: Urgency) {
+    func urgencyAcceptsTheFourValues(lines: [String], urgency: Urgency) {
         #expect(terms(urgency: lines).urgency == urgency)
     }
 }
@@ -56,7 +56,7 @@ import TimeTestSupport
         ("?sandbox", false), ("?notsandbox=true", false), ("?sandbox=true1", false), ("?", false),
         ("??sandbox=true", false),
     ])
-    func theSandboxIsAskedFor(query: String, isSandbox: Bool) {
+    func sandboxIsSelectedByTheRequest(query: String, isSandbox: Bool) {
         #expect(read("/push/\(Self.token)/1\(query)")?.isSandbox == isSandbox)
     }
 
@@ -84,11 +84,11 @@ import TimeTestSupport
         "/push/\(token)/%0A", "/push/\(token)/%7f",
         "/push/\(token)/\(String(repeating: "a", count: 1025))",
     ])
-    func whatCanNeverWorkIsUnknown(target: String) {
+    func invalidRouteIsUnknown(target: String) {
         #expect(IngressRoute(method: "POST", target: target) == .unknown)
     }
 
-    @Test func methodsAreToldApart() {
+    @Test func methodsAreDistinguished() {
         #expect(IngressRoute(method: "GET", target: "/") == .status)
         #expect(IngressRoute(method: "HEAD", target: "/?probe") == .status)
         #expect(IngressRoute(method: "POST", target: "/") == .wrongMethod(allow: "GET, HEAD"))
@@ -96,7 +96,7 @@ import TimeTestSupport
         #expect(IngressRoute(method: "GET", target: "/favicon.ico") == .unknown)
     }
 
-    @Test func whatIsSecretShowsNothing() throws {
+    @Test func secretsAreHiddenInDescriptions() throws {
         let resource = try #require(read("/push/\(Self.token)/account-of-alice"))
         #expect(!"\(resource) \(String(reflecting: resource))".contains("alice"))
         var dumped = ""
@@ -123,7 +123,7 @@ import TimeTestSupport
         (["keyid=b;salt=\(salt)"], ["keyid=b;dh=\(dh), keyid=a;dh=xyz"]),
         (["SALT=\(salt)"], ["DH=\(dh)"]),
     ])
-    func saltAndKeyAreFoundHoweverTheyAreWritten(encryption: [String], cryptoKey: [String]) throws {
+    func saltAndKeyAreFoundInEverySpelling(encryption: [String], cryptoKey: [String]) throws {
         var request = Samples.legacy()
         request.encryption = encryption
         request.cryptoKey = cryptoKey
@@ -140,7 +140,7 @@ import TimeTestSupport
             (["aesgcm128"], nil), (["gzip"], nil), (["aesgcm, gzip"], nil), (["aesgcm", "aes128gcm"], nil),
         ] as [([String], EncryptedMessage.Coding?)]
     )
-    func theCodingIsTheOneThatIsNamed(contentEncoding: [String], coding: EncryptedMessage.Coding?) {
+    func namedContentEncodingIsUsed(contentEncoding: [String], coding: EncryptedMessage.Coding?) {
         var request = Samples.legacy()
         request.contentEncoding = contentEncoding
         #expect(EncryptedMessage(request)?.coding == coding)
@@ -154,7 +154,7 @@ import TimeTestSupport
         #expect(message.body == Samples.standardBody)
     }
 
-    @Test func whatNobodyCanDecryptIsNone() {
+    @Test func undecryptableRequestHasNoMessage() {
         var requests: [PushRequest] = []
         func without(_ change: (inout PushRequest) -> Void) {
             var request = Samples.legacy()
@@ -205,11 +205,11 @@ import TimeTestSupport
             (["dh="], [["dh": ""]]),
         ] as [([String], [[String: String]])]
     )
-    func parametersAreReadHoweverTheyAreWritten(lines: [String], sets: [[String: String]]) {
+    func parametersAreReadInEverySpelling(lines: [String], sets: [[String: String]]) {
         #expect(FieldParameters(lines).sets == sets)
     }
 
-    @Test func theSetIsChosenByItsKey() {
+    @Test func parameterSetIsChosenByKeyID() {
         let keys = FieldParameters(["keyid=a;dh=one, keyid=b;dh=two, p256ecdsa=three"])
         #expect(keys.set(with: "dh", of: ["keyid": "a"])?["dh"] == "one")
         #expect(keys.set(with: "dh", of: ["keyid": "b"])?["dh"] == "two")

@@ -41,7 +41,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whateverComesIsPassedOnAsAppleTakesIt() throws {
+    @Test func randomRequestsGiveValidApplePayloads() throws {
         var dice = Dice()
         var (encrypted, plain) = (0, 0)
         for _ in 0..<10_000 {

@@ -11,7 +11,7 @@ import TimeTestSupport
 @Suite struct AnswerTests {
     private static let push = "POST /push/\(Samples.token)/account HTTP/1.1"
 
-    @Test func itSaysThatItIsThere() async throws {
+    @Test func rootPathAnswers200() async throws {
         try await ServedIngress.run { ingress in
             #expect(try await ingress.status("GET / HTTP/1.1") == 200)
             #expect(try await ingress.status("HEAD / HTTP/1.1") == 200)
@@ -23,7 +23,7 @@ import TimeTestSupport
     }
 
     /// Facts 4.6: Mastodon's requests.
-    @Test func mastodonsMessageIsKeptAsItCame() async throws {
+    @Test func mastodonsMessageIsUnchanged() async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend) { ingress in
             let key = Base64URL.encode(Samples.senderKey)
@@ -96,7 +96,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["", "Host: a\r\nHost: a\r\n", "Host: a\r\nhost: b\r\n"])
-    func aRequestNamesOneHost(_ fields: String) async throws {
+    func requestMustNameExactlyOneHost(_ fields: String) async throws {
         try await ServedIngress.run { ingress in
             let connection = try await ingress.connect()
             let good = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -120,7 +120,7 @@ import TimeTestSupport
         (IngressAnswer.queued, 202, false), (.busy, 503, true), (.gone, 410, false), (.unknownDevice, 404, false),
         (.mistrusted, 429, true),
     ])
-    func sendersHearWhatBecameOfIt(answer: IngressAnswer, status: Int, isAskedAgain: Bool) async throws {
+    func senderGetsTheResultsStatus(answer: IngressAnswer, status: Int, isAskedAgain: Bool) async throws {
         try await ServedIngress.run(RecordingBackend { _ in answer }) { ingress in
             let head = try await ingress.ask(Self.push)
             #expect(head.hasPrefix("HTTP/1.1 \(status) "))
@@ -129,7 +129,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whatNobodyCanDecryptOrPassOnIsAcceptedAllTheSame() async throws {
+    @Test func undecryptableOrTooLargePushIsAccepted() async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend) { ingress async throws in
             #expect(try await ingress.status(Self.push) == 202)
@@ -139,7 +139,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func messagesThatWaitAreKeptTogether() async throws {
+    @Test func waitingMessagesAreStoredTogether() async throws {
         let backend = RecordingBackend(isDoorShut: true)
         try await ServedIngress.run(backend, ServedIngress.configuration { $0.limits.waiting = 3 }) { ingress in
             let first = try await ingress.connect()
@@ -166,7 +166,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoWaitsToBeToldToGoOnIsTold() async throws {
+    @Test func expectContinueGetsAContinue() async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend) { ingress in
             let connection = try await ingress.connect()
@@ -182,7 +182,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func behindARequestThatIsNotAnsweredYetNothingIsSaid() async throws {
+    @Test func pipelinedRequestWaitsForThePreviousResponse() async throws {
         let backend = RecordingBackend(isDoorShut: true)
         try await ServedIngress.run(backend) { ingress in
             let connection = try await ingress.connect()

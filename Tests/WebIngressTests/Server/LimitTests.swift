@@ -14,7 +14,7 @@ import TimeTestSupport
         "POST /push/\(token)/1 HTTP/1.1" + (address.map { "\r\nX-Forwarded-For: \($0)" } ?? "")
     }
 
-    @Test func aDeviceGetsSoManyAndThenOneNowAndThen() async throws {
+    @Test func deviceHasABurstAndARate() async throws {
         let backend = RecordingBackend()
         let configuration = ServedIngress.configuration {
             $0.limits.deviceBurst = 2
@@ -37,7 +37,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aClientBehindAProxyHasALimitOfItsOwn() async throws {
+    @Test func clientBehindAProxyHasItsOwnLimit() async throws {
         let configuration = ServedIngress.configuration {
             $0.limits.clientBurst = 1
             $0.limits.perClientPerSecond = 1
@@ -53,7 +53,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: [("GET / HTTP/1.1", 200), ("GET /nothing HTTP/1.1", 404), ("PUT / HTTP/1.1", 405)])
-    func everyRequestCountsWhateverItIsFor(head: String, status: Int) async throws {
+    func everyRequestCountsTowardsTheLimit(head: String, status: Int) async throws {
         let configuration = ServedIngress.configuration {
             $0.limits.clientBurst = 2
             $0.limits.perClientPerSecond = 1
@@ -94,7 +94,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func thisMachineHasNoLimitAndStrangersWordDoesNotCount() async throws {
+    @Test func loopbackHasNoLimitAndUntrustedHeadersAreIgnored() async throws {
         let configuration = ServedIngress.configuration {
             $0.limits.clientBurst = 1
             $0.limits.perClientPerSecond = 1
@@ -104,7 +104,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func anIdleConnectionGivesWayToANewOne() async throws {
+    @Test func idleConnectionIsEvictedForANewOne() async throws {
         try await ServedIngress.run(RecordingBackend(), ServedIngress.configuration { $0.limits.connections = 2 }) {
             ingress in
             let first = try await ingress.connect()
@@ -121,7 +121,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoSendsNoHeaderIsLeft() async throws {
+    @Test func connectionWithoutAHeaderIsClosed() async throws {
         try await ServedIngress.run(
             RecordingBackend(),
             ServedIngress.configuration { $0.limits.idleTimeout = .seconds(1) }
@@ -133,7 +133,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoSendsABodyTooSlowlyIsLeft() async throws {
+    @Test func slowBodyIsCutOff() async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend, ServedIngress.configuration { $0.limits.bodyTimeout = .seconds(1) }) {
             ingress in
@@ -144,7 +144,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aBodyWithoutEndEndsTheConnection() async throws {
+    @Test func endlessBodyEndsTheConnection() async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend, ServedIngress.configuration { $0.limits.bodyBytes = ByteCount(10_000) }) {
             ingress in
@@ -158,7 +158,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: ["Content-Length: 100\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"])
-    func aBodyThatBreaksOffIsNoMessage(rest: String) async throws {
+    func incompleteBodyIsNotAMessage(rest: String) async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend) { ingress in
             let connection = try await ingress.connect()
@@ -178,7 +178,7 @@ import TimeTestSupport
         "GET /\(String(repeating: "a", count: 100_000)) HTTP/1.1\r\nHost: a\r\n\r\n",
         "POST /push/\(Samples.token)/1 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ])
-    func whatIsNoHTTPCostsNobodyAnything(bytes: String) async throws {
+    func nonHTTPDataDoesNotAffectOthers(bytes: String) async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend) { ingress in
             let connection = try await ingress.connect()

@@ -38,13 +38,13 @@ struct PlaceKeeperTests {
         _ = try slow.finish()
     }
 
-    @Test func whoHasNoPlaceIsClosed() throws {
+    @Test func connectionWithoutASlotIsClosed() throws {
         let channel = try channel(nil)
         loop.run()
         #expect(!channel.isActive)
     }
 
-    @Test func theReserveIsForSomeRequestsAlone() throws {
+    @Test func reserveIsForSomeRequestsOnly() throws {
         let good = try channel(.reserve)
         try good.writeInbound(head("/healthz?verbose"))
         #expect(try good.readInbound(as: HTTPRequestPart.self) != nil)

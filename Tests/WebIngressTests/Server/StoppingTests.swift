@@ -10,7 +10,7 @@ import TimeTestSupport
 @testable import WebIngress
 
 @Suite struct StoppingTests {
-    @Test func requestsUnderWayAreAnsweredAndNobodyElseIs() async throws {
+    @Test func onlyRequestsInFlightAreAnsweredOnStop() async throws {
         let backend = RecordingBackend(isDoorShut: true)
         try await ServedIngress.run(backend) { ingress in
             let idle = try await ingress.connect()
@@ -28,7 +28,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func whoTakesTooLongIsNotWaitedFor() async throws {
+    @Test func slowRequestIsNotWaitedForOnStop() async throws {
         try await ServedIngress.run { ingress in
             let connection = try await ingress.connect()
             await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -39,7 +39,7 @@ import TimeTestSupport
         }
     }
 
-    @Test func aPortThatIsTakenIsTold() async throws {
+    @Test func takenPortIsReported() async throws {
         try await ServedIngress.run { first in
             var configuration = WebIngressConfiguration()
             configuration.port = first.port

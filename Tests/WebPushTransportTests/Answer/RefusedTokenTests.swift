@@ -21,14 +21,14 @@ struct RefusedTokenTests {
     }
 
     /// None of our tokens works there: the messages wait for the operator, and others continue.
-    @Test func everythingForThatHostWaitsAsLongAsNoneWasTaken() throws {
+    @Test func hostIsPausedIfNoMessageWasEverAccepted() throws {
         let early = try bench.outcome(Self.refusal, from: AnswerBench.apple)
         #expect(early.kind == .CARILLON_RETRY)
         #expect(early.scope == .CARILLON_SCOPE_HOST)
     }
 
     /// A wrong clock must cost neither the messages nor the devices, and a user's own endpoint must not delay others.
-    @Test func oneMessageWaitsWhereOthersWereTaken() throws {
+    @Test func onlyOneMessageWaitsIfOthersWereAccepted() throws {
         try bench.prove(AnswerBench.apple)
         #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.wait.outcome(ticket: 9))
         // On another port of Apple's host, which no browser uses, an attacker can cause rejections.
@@ -55,7 +55,7 @@ struct RefusedTokenTests {
         )
     }
 
-    @Test func aSecondRefusalStands() throws {
+    @Test func secondRefusalIsFinal() throws {
         try bench.prove(AnswerBench.apple)
         bench.fixture.clock.advance(by: .minutes(60))
         #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.wait.outcome(ticket: 9))
@@ -65,7 +65,7 @@ struct RefusedTokenTests {
         #expect(bench.fixture.host.requests.count == 4)
     }
 
-    @Test func aTokenThatIsRefusedIsSaidOnceAnHour() throws {
+    @Test func refusedTokenIsLoggedOnceAnHour() throws {
         let warnings = { bench.lines("VAPID token") }
         _ = try bench.outcome(AnswerRow(404, .CARILLON_GONE, ""))
         #expect(warnings() == 0)

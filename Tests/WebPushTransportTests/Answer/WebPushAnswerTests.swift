@@ -34,7 +34,7 @@ struct WebPushAnswerTests {
         arguments: byStatus,
         ["", "<html>", "{", #"{"reason":7,"errno":"x"}"#, #"{"reason":"Unheard"}"#, #"{"code":1,"errno":999}"#]
     )
-    func theStatusDecides(_ row: AnswerRow, _ body: String) throws {
+    func statusDecidesTheOutcome(_ row: AnswerRow, _ body: String) throws {
         var row = row
         row.body = body
         #expect(try bench.outcome(row) == row.outcome(ticket: 9))
@@ -190,7 +190,7 @@ struct WebPushAnswerTests {
         .windows(403, .CARILLON_REJECTED, "forbidden"), .windows(401, .CARILLON_REJECTED, "unauthorized"),
         AnswerRow(403, body: "permission denied: invalid JWT provided", .CARILLON_REJECTED, "bad-jwt-token"),
     ])
-    func anybodyElse(_ row: AnswerRow) throws {
+    func otherHostsResponsesAreClassifiedByTheStandard(_ row: AnswerRow) throws {
         #expect(try bench.outcome(row, from: Bench.own) == row.outcome(ticket: 9))
         let pretender = "https://fcm.googleapis.com.evil.example/x"
         #expect(try bench.outcome(row, from: pretender) == row.outcome(ticket: 9))

@@ -38,22 +38,22 @@ struct WebPushConfigurationTests {
         (#"\#(key),\#(subject),"allowed_hosts":["https://x.example"]"#, "allowed_hosts: expected a list of hosts"),
         (#"\#(key),\#(subject),"topic":1"#, "topic: unknown key, expected only vapid_key_file, vapid_key, subject"),
     ])
-    func mistakesSayWhereAndWhatWasExpected(_ members: String, _ words: String) throws {
+    func errorsNameTheKeyAndTheExpectedValue(_ members: String, _ words: String) throws {
         let mistake = try #require(try mistake("{\(members)}"))
         #expect(mistake.hasPrefix(words))
         #expect(!mistake.contains("MIGHAg"))
     }
 
-    @Test func whoeverLacksAKeyLearnsHowToMakeOne() throws {
+    @Test func missingKeyErrorShowsHowToCreateOne() throws {
         #expect(try mistake("{}")?.contains("openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256") == true)
     }
 
-    @Test(arguments: ["openssl-genpkey.pem", "openssl-ecparam.pem"]) func readsWhatOpensslMakes(_ name: String) throws {
+    @Test(arguments: ["openssl-genpkey.pem", "openssl-ecparam.pem"]) func opensslKeysAreRead(_ name: String) throws {
         let file = try #require(Bundle.module.resourceURL).appendingPathComponent("Vectors/\(name)")
         #expect(try mistake(#"{"vapid_key_file":"\#(file.path)",\#(Self.subject)}"#) == nil)
     }
 
-    @Test func everythingElseMayBeSaidToo() throws {
+    @Test func everyOptionalKeyIsRead() throws {
         let more = #""navigate":"https://app.example.com/#/","allowed_hosts":["*.push.apple.com","push.example.com"]"#
         let configuration = try WebPushConfiguration(JSONObject(parsing: "{\(Self.key),\(Self.subject),\(more)}"))
         #expect(configuration.navigate == "https://app.example.com/#/")

@@ -40,7 +40,7 @@ struct KeyRotationTests {
         #expect(try authorization.audience == "https://web.push.apple.com")
     }
 
-    @Test func aKeyThatWeDoNotHoldIsRefusedAndTheRightOneNamed() throws {
+    @Test func unknownKeyIsRefusedAndTheRightOneIsNamed() throws {
         for vapid in [old, current, Base64URL.encodePadded(former.publicKey.x963Representation)] {
             #expect(fixture.refusal(of: fixture.subscription(vapid: vapid)) == nil)
         }
@@ -53,7 +53,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test func aKeyThatIsNotConfiguredAnyMoreCostsTheMessageAndIsSaidOnce() throws {
+    @Test func removedKeyRejectsTheMessageAndIsLoggedOnce() throws {
         let another = TransportFixture.publicKey(P256PrivateKey())
         for ticket in 1...2 as ClosedRange<UInt64> { try deliver(ticket: ticket, vapid: another) }
         #expect(host.requests.isEmpty)
@@ -80,7 +80,7 @@ struct KeyRotationTests {
             )
         ), (AnswerBench.windows, .windows(403, .CARILLON_REJECTED, "")),
     ])
-    func formerKeysAreTriedWhereTheRegistrationNamesNone(_ endpoint: String, _ row: AnswerRow) throws {
+    func formerKeysAreTriedIfTheRegistrationNamesNone(_ endpoint: String, _ row: AnswerRow) throws {
         try deliver(ticket: 1, to: endpoint)
         host.answer(0, status: row.status, body: row.body)
         #expect(host.outcomes.isEmpty)
@@ -100,7 +100,7 @@ struct KeyRotationTests {
     }
 
     /// The browser subscribed again under the same endpoint.
-    @Test func whatWasLearnedOfASubscriptionMayChange() throws {
+    @Test func keyLearnedForASubscriptionMayChange() throws {
         try deliver(ticket: 1)
         host.answer(0, status: 400, body: Self.mismatch.body)
         host.answer(1, status: 201)
@@ -113,7 +113,7 @@ struct KeyRotationTests {
     }
 
     /// The host waits a minute for a delivery, and a user's push service may be as slow as it likes.
-    @Test func allKeysThatAreTriedFitIntoADelivery() throws {
+    @Test func allKeysAreTriedWithinOneDelivery() throws {
         try deliver(ticket: 1)
         #expect(host.requests[0].timeout == 30_000)
         fixture.clock.advance(by: .seconds(29))
@@ -121,7 +121,7 @@ struct KeyRotationTests {
         #expect(host.requests[1].timeout == 26_000)
     }
 
-    @Test func aKeyThatThereWasNoTimeForComesFirstInTheNextAttempt() throws {
+    @Test func untriedKeyComesFirstInTheNextAttempt() throws {
         try deliver(ticket: 1)
         fixture.clock.advance(by: .milliseconds(50_001))
         host.answer(0, status: 400, body: Self.mismatch.body)
@@ -131,14 +131,14 @@ struct KeyRotationTests {
         #expect(try fixture.signer(of: host.requests.last) == old)
     }
 
-    @Test func aHostThatTakesNoMoreRequestsEndsTheDeliveryOnce() throws {
+    @Test func busyHostDuringARetryEndsTheDeliveryOnce() throws {
         try deliver(ticket: 1)
         host.setAdmission(.CARILLON_BUSY)
         host.answer(0, status: 400, body: Self.mismatch.body)
         #expect(host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_RETRY, reason: "busy")])
     }
 
-    @Test func aKeyThatIsNamedIsTheOnlyOneThatIsTried() throws {
+    @Test func namedKeyIsTheOnlyOneTried() throws {
         try deliver(ticket: 1, vapid: old)
         host.answer(0, status: 400, body: Self.mismatch.body)
         #expect(host.requests.count == 1)
@@ -161,7 +161,7 @@ struct KeyRotationTests {
         #expect(dead.reason == "vapid-key-mismatch")
     }
 
-    @Test func theOperatorIsToldOnceThatTheKeyMayBeTheWrongOne() throws {
+    @Test func possiblyWrongKeyIsLoggedOnce() throws {
         for _ in 0..<3 { _ = try bench.outcome(Self.mismatch, from: AnswerBench.apple) }
         #expect(bench.lines("Apple reported that subscriptions use another key than vapid_key_file") == 1)
         fixture.clock.advance(by: .hours(48))
@@ -173,7 +173,7 @@ struct KeyRotationTests {
         #expect(host.log.filter { $0.contains("old_vapid_key_files") }.count == 2)
     }
 
-    @Test func theCommandShowsTheKeysAndWhetherTheyAreOfUse() throws {
+    @Test func commandListsKeysAndTheirUse() throws {
         let answer = { (words: [String]) -> String? in
             let answers = Heard<CommandAnswer>()
             let admission = fixture.transport.command(words) { answers.add($0) }

@@ -15,7 +15,7 @@ struct AbsoluteURLTests {
         "", ":", "nostr:", "/path", "path", "//example.com", "https:", "https:example.com", "https://", "https:///x",
         "https://?x", "1x:y", "ex ample:x", "https://example.com/a b", "https://example.com/\n", "ünix:x", "a/b:c",
     ])
-    func isNone(_ text: String) {
+    func otherTextIsNotAnAbsoluteURL(_ text: String) {
         #expect(!AbsoluteURL.isOne(text))
     }
 }

@@ -40,7 +40,7 @@ struct BrowserMessageTests {
     }
 
     /// Seed 004 section 2.
-    @Test func aWakeSaysOnlyThatSomethingHappened() throws {
+    @Test func wakeUpShowsNoDetails() throws {
         var sample = Self.like
         sample.mode = .CARILLON_WAKE
         #expect(try message(sample) == #"{"t":"reaction"}"#)
@@ -48,7 +48,7 @@ struct BrowserMessageTests {
         #expect(try message(sample) == #"{"t":"batch","n":7}"#)
     }
 
-    @Test func aNudgeHasTheNeutralTextsAndNothingElse() throws {
+    @Test func nudgeHasOnlyTheNeutralTexts() throws {
         var sample = Self.like
         sample.mode = .CARILLON_NUDGE
         sample.title = "New notification"
@@ -71,7 +71,7 @@ struct BrowserMessageTests {
     }
 
     /// The operator's settings for every event.
-    @Test func aNudgeComesAsTheOperatorSays() throws {
+    @Test func nudgePresentationFollowsTheConfiguration() throws {
         var sample = SampleNotification.nudge("dm", title: "New notification")
         sample.category = "news"
         sample.url = "https://app.example.com/inbox"
@@ -107,7 +107,7 @@ struct BrowserMessageTests {
         #expect(try isSameJSON(message(sample), expected))
     }
 
-    @Test func anAlertThatOpensNothingIsForTheServiceWorker() throws {
+    @Test func alertWithoutAURLIsForTheServiceWorker() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.actions = [.init(id: "a", label: "A"), .init(id: "b", label: "B", url: "/b")]
         sample.native = #"{"mutable":true,"app_badge":3,"navigate":null}"#
@@ -120,7 +120,7 @@ struct BrowserMessageTests {
         #expect(try isSameJSON(message(sample), expected))
     }
 
-    @Test func whatBrowsersWouldRefuseIsNotDeclared() throws {
+    @Test func messageBrowsersWouldRefuseIsNotDeclarative() throws {
         #expect(try isDeclarative(Self.like))
         var sample = Self.like
         sample.native = #"{"declarative":false}"#
@@ -140,7 +140,7 @@ struct BrowserMessageTests {
         #expect(try !isDeclarative(sample))
     }
 
-    @Test func theBlocksURLCountsThenTheNotificationsThenTheConfigurations() throws {
+    @Test func urlComesFromBlockThenNotificationThenConfiguration() throws {
         let home = #""navigate":"https://home.example/""#
         var sample = SampleNotification.alert(title: "t", body: "b")
         #expect(try message(sample, TransportFixture(home)).contains(#""navigate":"https://home.example/""#))
@@ -152,7 +152,7 @@ struct BrowserMessageTests {
         #expect(message.contains(#""url":"https://rule.example/""#))
     }
 
-    @Test func whatTheBlockSaysCountsMoreThanOurs() throws {
+    @Test func nativeBlockOverridesOurValues() throws {
         var sample = Self.like
         sample.native = #"{"title":"T","body":"B","tag":"G","actions":[],"data":{"x":1}}"#
         let expected = """
@@ -162,7 +162,7 @@ struct BrowserMessageTests {
         #expect(try isSameJSON(message(sample), expected))
     }
 
-    @Test func sealedBodiesAreOfOneSizeWhateverTheySay() throws {
+    @Test func sealedBodiesHaveOneSize() throws {
         let fixture = try TransportFixture()
         var sample = Self.like
         sample.mode = .CARILLON_SEALED
@@ -174,7 +174,7 @@ struct BrowserMessageTests {
         #expect(fixture.host.requests.allSatisfy { $0.headers["topic"] == nil })
     }
 
-    @Test func passesOnWhatTheHostEncrypted() throws {
+    @Test func hostEncryptedPayloadIsPassedOn() throws {
         let envelope = #"{"v":1,"alg":"nip44","from":"ab","ct":"AAAA"}"#
         let sample = SampleNotification.envelope(envelope, title: "New notification")
         #expect(try message(sample) == #"{"sealed":\#(envelope)}"#)
@@ -186,7 +186,7 @@ struct BrowserMessageTests {
         #expect(try isSameJSON(declared, expected))
     }
 
-    @Test func whatIsTooLongIsShortenedToOneRecord() throws {
+    @Test func tooLongMessageIsShortenedToOneRecord() throws {
         let fixture = try TransportFixture()
         var sample = Self.like
         sample.body = String(repeating: "\"é", count: 3000)
@@ -204,14 +204,14 @@ struct BrowserMessageTests {
         ("", #"{"declarative":"yes"}"#, "bad-native"), ("", #"{"ttl":"soon"}"#, "bad-native"),
         ("", #"{"urgency":"extreme"}"#, "bad-native"), ("", #"{"app_badge":[]}"#, "bad-native"),
     ])
-    func whatWouldBreakTheMessageIsRejected(_ data: String, _ native: String, _ reason: String) throws {
+    func invalidDataOrNativeBlockIsRejected(_ data: String, _ native: String, _ reason: String) throws {
         var sample = Self.like
         sample.data = data
         sample.native = native
         #expect(try refusal(sample) == reason)
     }
 
-    @Test func whatCannotBeShortenedIsRejectedBeforeItIsSent() throws {
+    @Test func messageThatCannotBeShortenedIsRejectedBeforeSending() throws {
         var sample = Self.like
         sample.data = #"{"x":"\#(String(repeating: "x", count: 4000))"}"#
         #expect(try refusal(sample) == "payload-too-large")
@@ -223,7 +223,7 @@ struct BrowserMessageTests {
 
     /// A rule may take a button's picture from a tag of an unknown author.
     @Test(arguments: ["javascript:alert(1)", "data:text/html,x", "nostr:note1", "cart.fill", "/a.png"])
-    func onlyAWebAddressIsAButtonsPicture(_ icon: String) throws {
+    func buttonImageMustBeAWebURL(_ icon: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.actions = [.init(id: "a", label: "A", icon: icon)]
         let object = try JSONSerialization.jsonObject(with: Data(message(sample).utf8)) as? [String: Any]

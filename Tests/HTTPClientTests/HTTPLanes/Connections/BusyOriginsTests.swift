@@ -26,7 +26,7 @@ import TimeTestSupport
         #expect(origins.note(origin, now: 62_001) == false)
     }
 
-    @Test func afterAPauseNothingOfBeforeCounts() throws {
+    @Test func requestsBeforeAPauseDoNotCount() throws {
         var origins = BusyOrigins()
         let origin = try origin()
         for _ in 1...3 { _ = origins.note(origin, now: 10) }
@@ -34,7 +34,7 @@ import TimeTestSupport
     }
 
     /// Users choose origins: beyond the limit new ones are left to libcurl, and known ones still count.
-    @Test func itRemembersOnlySoMany() throws {
+    @Test func busyOriginsAreLimited() throws {
         var origins = BusyOrigins(often: 2, limit: 3)
         let known = try (1...3).map { try origin("\($0).example.com") }
         for origin in known { #expect(origins.note(origin, now: 10) == false) }

@@ -75,7 +75,7 @@ struct ConnectionPoolTests {
         #expect(!network.connections[0].channel.isActive)
     }
 
-    @Test func anIdleConnectionOfARetiredScopeClosesAtOnce() throws {
+    @Test func idleConnectionOfARetiredScopeClosesImmediately() throws {
         let pool = pool()
         let scope = ConnectionScope()
         try send(1, scope: scope, through: pool)
@@ -94,7 +94,7 @@ struct ConnectionPoolTests {
         #expect(pool.origins == 0)
     }
 
-    @Test func whatWaitsWhenAScopeRetiresIsSentAllTheSame() throws {
+    @Test func queuedRequestsOfARetiredScopeAreStillSent() throws {
         network.greets = { $0.settings(maxConcurrentStreams: 1) }
         let pool = pool(connectionsPerOrigin: 1)
         let scope = ConnectionScope()
@@ -109,7 +109,7 @@ struct ConnectionPoolTests {
         #expect(!network.connections[0].channel.isActive)
     }
 
-    @Test func originsNotUsedForAMinuteGiveWay() throws {
+    @Test func originsUnusedForAMinuteAreEvicted() throws {
         let pool = pool(originLimit: 2)
         try send(1, to: "one.example", through: pool)
         try send(2, to: "two.example", through: pool)
@@ -131,7 +131,7 @@ struct ConnectionPoolTests {
         finish()
     }
 
-    @Test func hundredsOfOriginsAreNoDeadEnd() throws {
+    @Test func hundredsOfOriginsAreServed() throws {
         let pool = pool(originLimit: 256)
         for round in 0..<4 {
             for number in 0..<256 {
@@ -158,7 +158,7 @@ struct ConnectionPoolTests {
         finish()
     }
 
-    @Test func whatNobodyUsedForHoursIsForgotten() throws {
+    @Test func originUnusedForHoursIsForgotten() throws {
         let pool = pool()
         try send(1, to: "one.example", through: pool)
         network.connections[0].peer.answer(1)
@@ -168,7 +168,7 @@ struct ConnectionPoolTests {
         #expect(pool.origins == 1)
     }
 
-    @Test func aShutdownReachesThoseThatAreLeaving() throws {
+    @Test func shutdownClosesRetiringConnections() throws {
         let pool = pool()
         let scope = ConnectionScope()
         try send(1, scope: scope, through: pool)

@@ -30,7 +30,7 @@ struct GuardedResolverTests {
         #expect(try await !lookUp { _ in }.isEmpty)
     }
 
-    @Test func whatNobodyWaitsForAnyMoreIsNotLookedUp() async throws {
+    @Test func cancelledLookupIsNotPerformed() async throws {
         await #expect(throws: HTTPError.self) { try await lookUp { $0.cancelQueries() } }
     }
 }

@@ -59,7 +59,7 @@ struct HTTP2ConnectionTests {
         #expect(answers.count == 1)
     }
 
-    @Test func oneStreamIsKeptToUntilTheFirstGoodTokenAndThenTheNewLimit() throws {
+    @Test func oneStreamIsUsedUntilTheFirstGoodTokenRaisesTheLimit() throws {
         network.greets = { $0.settings(maxConcurrentStreams: 1) }
         let origin = try network.origin()
         try post(1...40, to: origin)
@@ -78,7 +78,7 @@ struct HTTP2ConnectionTests {
         #expect(answers.count == 40)
     }
 
-    @Test func aLowerLimitAndNoneAtAllAreObeyed() throws {
+    @Test func lowerAndZeroStreamLimitsAreObeyed() throws {
         network.greets = { $0.settings(maxConcurrentStreams: 4) }
         var settings = ConnectionSettings()
         settings.connectionsPerOrigin = 1
@@ -97,7 +97,7 @@ struct HTTP2ConnectionTests {
         #expect(peer.open.count == 2)
     }
 
-    @Test func afterGoAwayTheOldStreamsFinishAndTheOthersGoToANewConnection() throws {
+    @Test func afterGoAwayOldStreamsFinishAndOthersUseANewConnection() throws {
         let origin = try network.origin()
         try post(1...6, to: origin)
         let old = try #require(network.connections.first)
@@ -124,7 +124,7 @@ struct HTTP2ConnectionTests {
         #expect(new.channel.isActive)
     }
 
-    @Test func aRefusedStreamIsSentAgainAtOnceButNotForEver() throws {
+    @Test func refusedStreamIsResentImmediatelyButNotForever() throws {
         let origin = try network.origin()
         try post(1...1, to: origin)
         let peer = try #require(network.connections.first?.peer)
@@ -172,7 +172,7 @@ struct HTTP2ConnectionTests {
         #expect(network.connections.last?.peer.open == [1])
     }
 
-    @Test func aSilentServerCostsARequestItsTimeAndThenTheConnection() throws {
+    @Test func silentServerTimesOutTheRequestAndThenTheConnection() throws {
         let origin = try network.origin()
         #expect(origin.post(try #require(answers.exchange(1, deadline: 5))))
         network.settle()
@@ -238,7 +238,7 @@ struct HTTP2ConnectionTests {
         #expect(network.connections[0].channel.isActive)
     }
 
-    @Test func anAnswerBeforeTheWholeRequestCounts() throws {
+    @Test func responseBeforeTheWholeRequestCounts() throws {
         network.greets = { $0.settings([(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0)]) }
         let origin = try network.origin()
         try post(1...1, to: origin)

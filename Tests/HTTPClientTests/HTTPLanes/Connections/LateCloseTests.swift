@@ -23,7 +23,7 @@ struct LateCloseTests {
     private let network = ScriptedNetwork()
     private let answers = Answers()
 
-    @Test func aConnectionThatBreaksWhileItIsWrittenToIsWrittenToNoMore() throws {
+    @Test func connectionThatBreaksDuringAWriteIsNotWrittenToAgain() throws {
         let origin = try network.origin()
         #expect(origin.post(try #require(answers.exchange(1))))
         network.settle()
@@ -40,7 +40,7 @@ struct LateCloseTests {
         #expect(answers.count == 9)
     }
 
-    @Test func anAbandonedSessionSaysAndHearsNothing() throws {
+    @Test func abandonedSessionNeitherSendsNorReceives() throws {
         let session = try #require(HTTP2Session(streamLimit: 100))
         #expect(session.submit(try #require(answers.exchange(1, body: [1, 2, 3])), now: 0))
         session.abandon(.closed)

@@ -37,7 +37,7 @@ struct LookupQueueTests {
         #expect(queue.nextStart != nil)
     }
 
-    @Test func aQuickLookupLetsTheNextOneBeginAtOnce() {
+    @Test func quickLookupStartsTheNextImmediately() {
         var queue = LookupQueue(limit: 8)
         for number in 0..<9 { _ = queue.append(request, for: name(number)) }
         let last = start(&queue, now: 0).last ?? name(0)
@@ -56,7 +56,7 @@ struct LookupQueueTests {
         #expect(queue.nextStart == nil)
     }
 
-    @Test func theOldestNameMakesSpaceForNewOnes() {
+    @Test func oldestNameIsEvictedForNewOnes() {
         var queue = LookupQueue(limit: 8)
         for number in 0..<8_192 { #expect(queue.append(request, for: name(number)).isEmpty) }
         #expect(queue.append(request, for: name(8_192)).count == 1)

@@ -20,7 +20,7 @@ struct OriginConnectionsTests {
         network.settle()
     }
 
-    @Test func nothingIsConnectedBeforeTheFirstRequest() throws {
+    @Test func connectionIsOpenedOnTheFirstRequest() throws {
         let origin = try network.origin()
         network.settle()
         #expect(network.attempts == 0)
@@ -64,7 +64,7 @@ struct OriginConnectionsTests {
         #expect(network.connections.map { $0.peer.open.count } == [3, 3])
     }
 
-    @Test func aBusyConnectionThatTakesNoMoreIsReplacedBeforeAnybodyWaits() throws {
+    @Test func closingConnectionIsReplacedBeforeARequestWaits() throws {
         let origin = try network.origin()
         try post(1...2, to: origin)
         network.connections[0].peer.answer(1)
@@ -81,7 +81,7 @@ struct OriginConnectionsTests {
         #expect((1...3).map { answers.status($0) } == [200, 200, 200])
     }
 
-    @Test func aConnectionThatNobodyNeedsIsNotReplaced() throws {
+    @Test func unneededConnectionIsNotReplaced() throws {
         let origin = try network.origin()
         try post(1...1, to: origin)
         network.connections[0].peer.answer(1)
@@ -94,7 +94,7 @@ struct OriginConnectionsTests {
         #expect(network.connections.count == 2)
     }
 
-    @Test func whatAGoAwayLeavesUnprocessedIsSentAgainAndTheRestIsInDoubt() throws {
+    @Test func goAwayResendsUnprocessedStreamsAndLeavesOthersInDoubt() throws {
         let origin = try network.origin()
         try post(1...4, to: origin)
         network.connections[0].peer.goAway(lastStreamID: 3)
@@ -108,7 +108,7 @@ struct OriginConnectionsTests {
         for number in 3...4 { #expect(answers.status(number) == 200) }
     }
 
-    @Test func aServerThatConnectsAndSaysNothingHoldsNobodyLongerThanItsTime() throws {
+    @Test func silentServerDelaysRequestsUntilTheirTimeout() throws {
         network.isMute = true
         let origin = try network.origin()
         try post(1...1, to: origin, deadline: 3_000)
@@ -123,7 +123,7 @@ struct OriginConnectionsTests {
         #expect(!network.connections[0].channel.isActive)
     }
 
-    @Test func aServerThatFallsSilentIsLeftAndItsRequestsAreInDoubt() throws {
+    @Test func silentServerIsDisconnectedAndItsRequestsAreInDoubt() throws {
         network.isWithheld = true
         let origin = try network.origin()
         try post(1...3, to: origin, deadline: 10_000)
@@ -168,7 +168,7 @@ struct OriginConnectionsTests {
         #expect(answers.status(number) == 200)
     }
 
-    @Test func whoCannotWaitForTheNextAttemptIsToldAtOnce() throws {
+    @Test func requestThatCannotWaitForTheNextAttemptFailsImmediately() throws {
         network.failure = HTTPError(.tls, mayHaveBeenProcessed: false)
         let origin = try network.origin()
         try post(1...1, to: origin)
@@ -177,7 +177,7 @@ struct OriginConnectionsTests {
         #expect(network.attempts == 1)
     }
 
-    @Test func aServerThatOnlyHangsUpIsNotHammered() throws {
+    @Test func serverThatHangsUpIsRetriedWithBackoff() throws {
         let origin = try network.origin()
         try post(1...1, to: origin)
         network.connections[0].channel.close(promise: nil)
@@ -188,7 +188,7 @@ struct OriginConnectionsTests {
         #expect(network.attempts == 2)
     }
 
-    @Test func whatExceedsTheQueueIsRefusedUnprocessed() throws {
+    @Test func requestsBeyondTheQueueAreRefusedUnprocessed() throws {
         network.greets = { $0.settings(maxConcurrentStreams: 1) }
         var settings = ConnectionSettings()
         settings.waitingPerOrigin = 5
@@ -211,7 +211,7 @@ struct OriginConnectionsTests {
         #expect(answers.failure(2) == HTTPError(.timeout, mayHaveBeenProcessed: false))
     }
 
-    @Test func anOriginWithoutHTTP2IsLeftToOthersForAWhile() throws {
+    @Test func originWithoutHTTP2IsLeftToLibcurlForAWhile() throws {
         network.negotiated = "http/1.1"
         let origin = try network.origin()
         try post(1...2, to: origin)

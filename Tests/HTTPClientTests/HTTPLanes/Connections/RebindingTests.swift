@@ -40,7 +40,7 @@ struct RebindingTests {
     }
 
     /// If a name has good and bad addresses, connections get only the good ones.
-    @Test func badAddressesAmongGoodOnesAreLeftOut() async throws {
+    @Test func forbiddenAddressesAreOmittedAmongGoodOnes() async throws {
         let names = FickleNames([
             ["127.0.0.1", "1.1.1.1", "169.254.169.254", "::1", "2606:4700::1111", "::ffff:10.0.0.1"]
         ])
@@ -50,7 +50,7 @@ struct RebindingTests {
     }
 
     /// The connection uses the checked address: it asks once, and later responses for the name do not matter.
-    @Test func theAnswerThatWasJudgedIsTheOneThatIsUsed() async throws {
+    @Test func checkedLookupResultIsTheOneConnectedTo() async throws {
         let names = FickleNames([["1.1.1.1"], ["127.0.0.1"]])
         let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
         #expect(try await resolve(resolver) == ["1.1.1.1"])
@@ -62,7 +62,7 @@ struct RebindingTests {
 
     /// Through lanes: a name that leads outside first and inside later reaches no inside host, on any connection.
     @Test(arguments: [["127.0.0.1"], ["::ffff:127.0.0.1"], ["169.254.169.254"], ["64:ff9b::7f00:1"], ["fd00:ec2::254"]])
-    func aLaneNeverConnectsInside(_ inside: [String]) async throws {
+    func laneNeverConnectsToPrivateAddresses(_ inside: [String]) async throws {
         let server = try await PlainServer()
         var names = NameLookups()
         names.users = FickleNames([inside])

@@ -24,7 +24,7 @@ struct SendingOrderTests {
         return origin
     }
 
-    @Test func whatWaitedForThePeersWindowLeavesBeforeAnswersAreTaken() throws {
+    @Test func dataBlockedByFlowControlIsSentBeforeResponsesAreRead() throws {
         let origin = try openOrigin()
         let connection = try #require(network.connections.first)
         // Uses up the connection's window, so that no other request starts.

@@ -27,7 +27,7 @@ struct ThreadedLookupTests {
         }
     }
 
-    @Test func namesThatAreNeverFoundKeepNoOtherWaiting() async {
+    @Test func unresolvableNamesDoNotDelayOthers() async {
         let servers = Servers()
         let lookup = ThreadedLookup(resolve: servers.resolve)
         await withTaskGroup(of: Int.self) { group in

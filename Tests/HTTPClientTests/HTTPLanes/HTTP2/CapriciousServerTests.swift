@@ -12,7 +12,7 @@ import TimeTestSupport
     private let answers = Answers()
 
     /// Sends a few hundred requests of all sizes, in random pieces, and compares both sides' records.
-    @Test(arguments: 0..<TestLength.rounds(10, long: 40)) func bothSidesAgreeOnWhatBecameOfEveryRequest(
+    @Test(arguments: 0..<TestLength.rounds(10, long: 40)) func bothSidesAgreeOnEveryRequestsOutcome(
         seed: Int
     ) throws {
         var random = SeededGenerator(seed: UInt64(seed) + 1_000)

@@ -60,7 +60,7 @@ import TimeTestSupport
         ]
     }
 
-    @Test func pushesShrinkToWhatDiffers() throws {
+    @Test func repeatedHeadersAreCompressed() throws {
         var encoder = HPACKEncoder()
         let token = String(repeating: "t", count: 200)
         var sizes: [Int] = []
@@ -112,7 +112,7 @@ import TimeTestSupport
         #expect(judge.table.map(\.name) == [":authority"])
     }
 
-    @Test func valuesThatNeverRepeatStopWashingOutTheTable() throws {
+    @Test func uniqueValuesAreNotIndexed() throws {
         var encoder = HPACKEncoder()
         for number in 0..<200 {
             try check(exchange(fields: [HTTPField("x-trace", "trace \(number)"), HTTPField("ttl", "60")]), &encoder)
@@ -123,7 +123,7 @@ import TimeTestSupport
         #expect(judge.table.first == HeaderJudge.Field(name: "x-trace", value: "the same"))
     }
 
-    @Test func whatHasNoPlaceInHTTP2IsLeftOut() throws {
+    @Test func connectionSpecificHeadersAreOmitted() throws {
         var encoder = HPACKEncoder()
         let fields: HTTPFields = [HTTPField("host", "elsewhere"), HTTPField("te", "gzip"), HTTPField("a", "b")]
         for method in ["GET", "POST", "PUT", "DELETE", "PROPFIND", "GET"] {
@@ -131,7 +131,7 @@ import TimeTestSupport
         }
     }
 
-    @Test(arguments: 0..<20) func whateverIsEncodedIsDecodedWhileTheTableChanges(seed: Int) throws {
+    @Test(arguments: 0..<20) func encodedHeadersDecodeWhileTheTableChanges(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         var encoder = HPACKEncoder()
         let names =

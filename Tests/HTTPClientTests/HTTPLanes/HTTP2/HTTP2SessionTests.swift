@@ -26,7 +26,7 @@ struct HTTP2SessionTests {
         #expect(peer.takeOutput().withUnsafeBytes { session.receive($0) })
     }
 
-    @Test func whatNeverLeftBeforeAGoAwayIsRefusedNotFailed() throws {
+    @Test func requestUnsentBeforeAGoAwayIsRefusedNotFailed() throws {
         #expect(session.submit(try #require(answers.exchange(1)), now: 0))
         exchangeBytes()
         // Held back, like output that the socket does not accept.
@@ -63,7 +63,7 @@ struct HTTP2SessionTests {
         for number in numbers { #expect(session.submit(try #require(answers.exchange(number, body: body)), now: 0)) }
     }
 
-    @Test func aUsedUpWindowComesBackWhole() throws {
+    @Test func usedWindowIsFullyRestored() throws {
         try submitMany(1...100)
         // 65,535 bytes of them.
         exchangeBytes()

@@ -51,7 +51,7 @@ struct MalformedFramesTests {
         }
     }
 
-    @Test(arguments: connectionErrors) func theConnectionIsLeftWithAReason(row: Row) throws {
+    @Test(arguments: connectionErrors) func malformedFrameClosesTheConnectionWithAReason(row: Row) throws {
         let session = try session()
         #expect(!feed(row.frames, to: session))
         #expect(output(of: session).last?.goAwayCode == row.code.rawValue)
@@ -62,7 +62,7 @@ struct MalformedFramesTests {
         #expect(session.budget.inFlight == 0)
     }
 
-    @Test(arguments: streamErrors) func onlyTheStreamIsReset(row: Row) throws {
+    @Test(arguments: streamErrors) func malformedStreamFrameResetsOnlyItsStream(row: Row) throws {
         let session = try session()
         #expect(feed(row.frames, to: session))
         #expect(output(of: session).filter { $0.type == 3 } == [.reset(1, row.code.rawValue)])
@@ -81,7 +81,7 @@ struct MalformedFramesTests {
         #expect(answers.count == 3)
     }
 
-    @Test(arguments: harmless) func whatIsAllowedOrUnknownIsPassedOver(row: Row) throws {
+    @Test(arguments: harmless) func allowedAndUnknownFramesAreIgnored(row: Row) throws {
         let session = try session()
         #expect(feed(row.frames, to: session))
         #expect(feed([.headers(3, [0x88])], to: session))
@@ -119,7 +119,7 @@ struct MalformedFramesTests {
             [RawFrame(type: 0xaa)], [.goAway(0)], RawFrame.all(in: Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)),
         ]
     )
-    func whoDoesNotBeginWithSettingsSpeaksNoHTTP2(frames: [RawFrame]) throws {
+    func peerThatDoesNotStartWithSettingsIsNotHTTP2(frames: [RawFrame]) throws {
         let session = try #require(HTTP2Session(streamLimit: 100))
         #expect(session.submit(try #require(answers.exchange(1)), now: 0))
         _ = output(of: session)

@@ -13,7 +13,7 @@ import TimeTestSupport
     private static let requests = 10
 
     @Test(.timeLimit(.minutes(3)), arguments: 0..<20)
-    func whateverArrivesEveryRequestEndsOnce(part: Int) throws {
+    func everyRequestEndsOnceForMutatedStreams(part: Int) throws {
         let original = try recording()
         #expect(original.count > 20)
         var random = SeededGenerator(seed: UInt64(part))

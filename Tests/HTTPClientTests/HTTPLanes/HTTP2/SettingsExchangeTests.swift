@@ -27,7 +27,7 @@ struct SettingsExchangeTests {
         #expect(throws: HTTP2Violation.connection(.protocolError)) { try receive(.settingsAck) }
     }
 
-    @Test mutating func whatIsMalformedIsAViolation() {
+    @Test mutating func malformedSettingsAreAViolation() {
         var onStream = RawFrame.settings()
         onStream.stream = 1
         #expect(throws: HTTP2Violation.connection(.protocolError)) { try receive(onStream) }

@@ -15,7 +15,7 @@ struct CurlOnTheWireTests {
         HTTPRequest(method: "GET", url: "http://\(host):\(port)\(path)", timeout: timeout)
     }
 
-    @Test func methodHeadersAndBodyArriveAndNothingIsAdded() async throws {
+    @Test func methodHeadersAndBodyArriveUnchanged() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()
         var post = request(server.port)
@@ -72,7 +72,7 @@ struct CurlOnTheWireTests {
         await server.stop()
     }
 
-    @Test func aRedirectIsAnAnswerAndNotFollowed() async throws {
+    @Test func redirectIsNotFollowed() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()
         #expect(try await lanes.answer(to: request(server.port, "/redirect")).get().status == 302)
@@ -94,7 +94,7 @@ struct CurlOnTheWireTests {
     }
 
     /// Each chunk's length has a comment, which libcurl skips.
-    @Test func anAnswerThatIsMuchLongerThanItsContentIsGivenUp() async throws {
+    @Test func responseMuchLongerThanItsContentIsAborted() async throws {
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;"
         let server = try await TalkativeServer(answer: head + String(repeating: "x", count: 1_000_000))
         let lanes = try HTTPLanes.forTests()
@@ -104,7 +104,7 @@ struct CurlOnTheWireTests {
         await server.stop()
     }
 
-    @Test func aSilentServerCostsTheRequestsTime() async throws {
+    @Test func silentServerTimesOutTheRequest() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()
         let failure = await lanes.failure(of: request(server.port, "/silent", timeout: .milliseconds(30)))
@@ -125,7 +125,7 @@ struct CurlOnTheWireTests {
         await server.stop()
     }
 
-    @Test func aClosedPortAndAnUnknownNameAreToldApart() async throws {
+    @Test func closedPortAndUnknownNameAreDistinguished() async throws {
         let server = try await PlainServer()
         await server.stop()
         var configuration = HTTPLanes.Configuration()
@@ -142,7 +142,7 @@ struct CurlOnTheWireTests {
         await lanes.shutdown()
     }
 
-    @Test func aUsersNameThatLeadsToTheLoopbackIsRefusedUnlessAllowed() async throws {
+    @Test func usersNameThatResolvesToLoopbackIsRefusedUnlessAllowed() async throws {
         let server = try await PlainServer()
         let forbidden = HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)
         let strict = try HTTPLanes.forTests()
@@ -179,7 +179,7 @@ struct CurlOnTheWireTests {
     @Test(arguments: [
         ("x\r\ny", "1"), ("x", "1\r\ny: 2"), ("x", "1\n"), ("x y", "1"), ("", "1"), ("x:", "1"), ("X", "1"),
     ])
-    func aHeaderThatWouldBecomeTwoIsRefused(_ name: String, _ value: String) async throws {
+    func headerInjectionIsRefused(_ name: String, _ value: String) async throws {
         let lanes = try HTTPLanes.forTests()
         let request = HTTPRequest(method: "GET", url: "http://localhost/", headers: [HTTPField(name, value)])
         #expect(await lanes.failure(of: request) == HTTPError(.protocolError, mayHaveBeenProcessed: false))
@@ -199,7 +199,7 @@ struct CurlOnTheWireTests {
         await strict.shutdown()
     }
 
-    @Test func whatExceedsTheLimitIsRefusedAndAShutdownFailsTheRest() async throws {
+    @Test func requestsBeyondTheLimitAreRefusedAndShutdownFailsTheRest() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests(.init(curl: CurlLimits(requests: 4)))
         let answers = Answers()
@@ -229,7 +229,7 @@ struct CurlOnTheWireTests {
         await proxy.stop()
     }
 
-    @Test func aWrongConfigurationSaysWhatWasExpected() {
+    @Test func invalidConfigurationNamesTheExpectedValue() {
         let error = #expect(throws: HTTPLanesError.self) { try HTTPLanes.forTests(.init(allowPrivate: ["10.0.0.1/8"])) }
         #expect(error?.description.contains("10.1.2.0/24") == true)
         #expect(throws: HTTPLanesError.self) { try HTTPLanes.forTests(.init(caFile: "/nowhere.pem")) }

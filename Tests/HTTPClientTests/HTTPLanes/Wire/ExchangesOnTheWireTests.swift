@@ -11,7 +11,7 @@ struct ExchangesOnTheWireTests {
 
     /// libcurl takes it for HTTP/0.9 and reports an unsupported protocol, like for a URL.
     @Test(arguments: ["hello there\n", "SSH-2.0-OpenSSH_9.2\r\n", "\u{16}\u{3}\u{1}"])
-    func anAnswerThatIsNotHTTPIsNoFaultOfTheURL(_ answer: String) async throws {
+    func nonHTTPResponseIsNotAnInvalidURL(_ answer: String) async throws {
         let server = try await TalkativeServer(answer: answer)
         let lanes = try HTTPLanes.forTests()
         let failure = await lanes.failure(of: request(server))
@@ -21,7 +21,7 @@ struct ExchangesOnTheWireTests {
     }
 
     @Test(arguments: [204, 304])
-    func aConnectionIsLeftAfterAnAnswerThatHasNoBody(_ status: Int) async throws {
+    func connectionIsClosedAfterABodylessResponse(_ status: Int) async throws {
         let server = try await TalkativeServer(answer: "HTTP/1.1 \(status) Nothing\r\n\r\n{\"id\":\"x\"}\n")
         let lanes = try HTTPLanes.forTests()
         for number in 1...3 {
@@ -34,7 +34,7 @@ struct ExchangesOnTheWireTests {
 
     /// Such bytes must not become the response to the next request: a 404 would remove another user's device.
     @Test(arguments: ["HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "{\"id\":\"x\"}\n"])
-    func whatComesBehindAnAnswerIsNotTheNextOnes(_ more: String) async throws {
+    func dataBehindAResponseIsNotTheNextResponse(_ more: String) async throws {
         let server = try await TalkativeServer(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         let lanes = try HTTPLanes.forTests()
         for _ in 1...2 { #expect(try await lanes.answer(to: request(server)).get().status == 200) }
@@ -51,7 +51,7 @@ struct ExchangesOnTheWireTests {
     }
 
     @Test(arguments: [false, true])
-    func aCertificateIsRefusedForWhatIsWrongWithIt(_ isMultiplexed: Bool) async throws {
+    func refusedCertificateNamesItsReason(_ isMultiplexed: Bool) async throws {
         let flaws: [(Result<TestCertificate, any Error>, isTrusted: Bool, HTTPError.Reason)] = [
             (TestCertificate.shared, false, .tlsUntrusted),
             (TestCertificate.forAnotherName, true, .tlsName),

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func hundredsOfHostsThatHangLeaveRoomForOthers() async throws {
+    @Test func hundredsOfHangingHostsLeaveCapacityForOthers() async throws {
         let silent = try await SilentServer()
         let good = try await PlainServer()
         let lanes = try HTTPLanes.forTests(.init(allowPrivate: ["127.0.0.0/8"]))
@@ -73,7 +73,7 @@ import Testing
         await good.stop()
     }
 
-    @Test func whoFillsTheQueueFillsItForHimselfAlone() async throws {
+    @Test func fullQueueOfOneShareDoesNotAffectOthers() async throws {
         let silent = try await SilentServer()
         let good = try await PlainServer()
         let lanes = try HTTPLanes.forTests(
@@ -92,7 +92,7 @@ import Testing
         await good.stop()
     }
 
-    @Test func whatWaitsForLibcurlKeepsItsDeadline() async throws {
+    @Test func requestWaitingForLibcurlKeepsItsDeadline() async throws {
         let silent = try await SilentServer()
         let lanes = try HTTPLanes.forTests(.init(allowPrivate: ["127.0.0.0/8"], curl: CurlLimits(connections: 2)))
         let answers = Answers()
@@ -106,7 +106,7 @@ import Testing
         await silent.stop()
     }
 
-    @Test func namesThatAreNeverFoundHoldUpNobody() async throws {
+    @Test func unresolvableNamesDoNotDelayOthers() async throws {
         let server = try await Nghttpd()
         let caFile = try TestCertificate.shared.get().certificateFile
         let release = DispatchSemaphore(value: 0)
@@ -140,7 +140,7 @@ import Testing
         #expect(answers.count == 150)
     }
 
-    @Test func hangingNamesLeaveLibcurlToOthers() async throws {
+    @Test func hangingLookupsDoNotBlockLibcurl() async throws {
         let server = try await PlainServer()
         let release = DispatchSemaphore(value: 0)
         let names = ThreadedLookup { host, port in
@@ -170,7 +170,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func aServerThatTakesConnectionsAndSaysNothingHoldsALaneForItsTimeAlone() async throws {
+    @Test func silentServerBlocksItsLaneOnlyUntilTheTimeout() async throws {
         let silent = try await SilentServer()
         var configuration = HTTPLanes.Configuration()
         configuration.lanes.connectTimeout = .milliseconds(200)

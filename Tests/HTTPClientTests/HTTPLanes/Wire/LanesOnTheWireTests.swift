@@ -29,7 +29,7 @@ struct LanesOnTheWireTests {
         )
     }
 
-    @Test func manyRequestsAtOnceAreAllAnsweredWithTheirOwnBody() async throws {
+    @Test func concurrentRequestsGetTheirOwnBodies() async throws {
         let server = try await Nghttpd("-m", "50")
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile))
         await withTaskGroup(of: Void.self) { group in
@@ -46,7 +46,7 @@ struct LanesOnTheWireTests {
     }
 
     /// libcurl carries the operator's first two requests; a user's host could keep it busy.
-    @Test func anOriginThatGetsManyRequestsIsGivenAConnectionOfOurOwnAndAUsersAtOnce() async throws {
+    @Test func busyOriginGetsSeparateOperatorAndUserConnections() async throws {
         let server = try await Nghttpd()
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile, allowPrivate: ["127.0.0.0/8"]))
         var request = request(server.port)
@@ -71,7 +71,7 @@ struct LanesOnTheWireTests {
         await lanes.shutdown()
     }
 
-    @Test func aCertificateFromNowhereIsRefused() async throws {
+    @Test func certificateOfAnUnknownAuthorityIsRefused() async throws {
         let server = try await Nghttpd()
         let lanes = try HTTPLanes.forTests()
         #expect(
@@ -90,7 +90,7 @@ struct LanesOnTheWireTests {
         await lanes.shutdown()
     }
 
-    @Test func aServerWithoutHTTP2IsReachedAllTheSame() async throws {
+    @Test func serverWithoutHTTP2IsReached() async throws {
         let server = try await PlainServer(isSecure: true)
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile))
         for _ in 0..<3 {
@@ -103,7 +103,7 @@ struct LanesOnTheWireTests {
         await server.stop()
     }
 
-    @Test func aUsersNameThatLeadsToTheLoopbackIsRefusedUnlessAllowed() async throws {
+    @Test func usersNameThatResolvesToLoopbackIsRefusedUnlessAllowed() async throws {
         let server = try await Nghttpd()
         let strict = try HTTPLanes.forTests(.init(caFile: caFile))
         let forbidden = HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)
@@ -117,7 +117,7 @@ struct LanesOnTheWireTests {
         await lenient.shutdown()
     }
 
-    @Test func aClosedPortAndAnUnknownNameAreToldApart() async throws {
+    @Test func closedPortAndUnknownNameAreDistinguished() async throws {
         let server = try await PlainServer()
         await server.stop()
         let names = ThreadedLookup { host, port in
@@ -129,7 +129,7 @@ struct LanesOnTheWireTests {
         await lanes.shutdown()
     }
 
-    @Test func afterAShutdownRequestsFailAtOnce() async throws {
+    @Test func requestsAfterShutdownFailImmediately() async throws {
         let lanes = try HTTPLanes.forTests()
         await lanes.shutdown()
         #expect(await lanes.failure(of: request(443))?.reason == .shutdown)

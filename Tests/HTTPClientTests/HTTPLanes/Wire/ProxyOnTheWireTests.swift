@@ -26,7 +26,7 @@ import Testing
         )
     }
 
-    @Test func lanesGoThroughItByConnect() async throws {
+    @Test func lanesUseTheProxyByCONNECT() async throws {
         let server = try await Nghttpd()
         let proxy = try await TunnelServer(.leads(to: server.port))
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile, proxy: "http://127.0.0.1:\(proxy.port)"))
@@ -47,7 +47,7 @@ import Testing
         await proxy.stop()
     }
 
-    @Test func usersNamesAreForTheProxyToFindAndTheirNumbersAreChecked() async throws {
+    @Test func proxyResolvesUsersNamesAndAddressesAreChecked() async throws {
         let server = try await Nghttpd()
         let proxy = try await TunnelServer(.leads(to: server.port))
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile, proxy: "http://127.0.0.1:\(proxy.port)"))
@@ -76,7 +76,7 @@ import Testing
         "this is no HTTP at all\r\n\r\n",
         "HTTP/1.1 200 OK\r\n\r\n this is no TLS at all",
     ])
-    func aProxyThatMakesNoConnectionIsAnUnreachableServer(_ answer: String) async throws {
+    func proxyThatRefusesIsAnUnreachableServer(_ answer: String) async throws {
         let proxy = try await TunnelServer(.says(answer))
         let lanes = try HTTPLanes.forTests(.init(proxy: "http://127.0.0.1:\(proxy.port)"))
         let failure = await lanes.failure(of: request())
@@ -86,7 +86,7 @@ import Testing
         await proxy.stop()
     }
 
-    @Test func aSilentProxyCostsTheConnectionsTimeAndNothingIsLeftOpen() async throws {
+    @Test func silentProxyTimesOutAndLeavesNoConnectionOpen() async throws {
         let proxy = try await TunnelServer(.isSilent)
         var configuration = HTTPLanes.Configuration(proxy: "http://127.0.0.1:\(proxy.port)")
         configuration.lanes.connectTimeout = .milliseconds(100)
@@ -97,7 +97,7 @@ import Testing
         await proxy.stop()
     }
 
-    @Test func theRestGoesThroughItAsWell() async throws {
+    @Test func libcurlUsesTheProxyToo() async throws {
         let server = try await PlainServer(isSecure: true)
         let proxy = try await TunnelServer(.leads(to: server.port))
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile, proxy: "http://127.0.0.1:\(proxy.port)"))

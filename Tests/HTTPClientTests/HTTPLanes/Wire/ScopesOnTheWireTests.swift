@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func libcurlPresentsItToo(_ multiplexed: Bool) async throws {
+    func libcurlPresentsTheScopesCertificateToo(_ multiplexed: Bool) async throws {
         let server = try await PlainServer(isSecure: true, asksForCertificates: true)
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile))
         let url = "https://localhost:\(server.port)/echo"
@@ -49,7 +49,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func libcurlSharesConnectionsWithinAScopeAlone() async throws {
+    @Test func libcurlSharesConnectionsOnlyWithinAScope() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()
         let scope = ConnectionScope()
@@ -75,7 +75,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func moreScopesThanClientsAreServedAllTheSame() async throws {
+    @Test func moreScopesThanClientsAreServed() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()
         await withTaskGroup(of: Void.self) { group in
@@ -92,7 +92,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func eachConnectionGoesWhereTheNameLeadsByThen() async throws {
+    @Test func everyConnectionResolvesItsNameAgain() async throws {
         let first = try await Nghttpd(address: "127.0.0.1")
         let second = try await Nghttpd(address: "127.0.0.3", port: first.port)
         let addresses = NIOLockedValueBox(["127.0.0.1"])

@@ -32,7 +32,7 @@ struct ConnectionLifeTests {
         return next - now
     }
 
-    @Test func nobodysRelayIsNotConnectedTo() {
+    @Test func unneededRelayIsNotConnected() {
         var life = life()
         #expect(life.state == .idle)
         #expect(life.nextTick == nil)
@@ -40,7 +40,7 @@ struct ConnectionLifeTests {
         #expect(life.isForgettable)
     }
 
-    @Test func aConnectionIsOpenedAsSoonAsThereIsAPlace() {
+    @Test func connectionOpensOnceASlotIsFree() {
         var life = life()
         #expect(life.need(true, now: 0) == .queue)
         #expect(life.state == .queued)
@@ -50,7 +50,7 @@ struct ConnectionLifeTests {
         #expect(life.nextTick == nil)
     }
 
-    @Test func aPlaceThatIsNotNeededAnyMoreIsPassedOn() {
+    @Test func slotNoLongerNeededIsPassedOn() {
         var life = life()
         #expect(life.need(true, now: 0) == .queue)
         #expect(life.need(false, now: 1) == .nothing)
@@ -76,7 +76,7 @@ struct ConnectionLifeTests {
         #expect(try pause(&life, now: 0, jitter: 0) == .milliseconds(500))
     }
 
-    @Test func aRelayNeverConnectedToRestsSoonerThanAKnownOne() throws {
+    @Test func newRelayBacksOffSoonerThanAKnownOne() throws {
         var unknown = life()
         _ = unknown.need(true, now: 0)
         var now: Deadline = 0
@@ -101,7 +101,7 @@ struct ConnectionLifeTests {
         }
     }
 
-    @Test func aRestingRelayIsTriedAtOnceWhenItMayNotRestAnyMore() throws {
+    @Test func relayThatMustNotBackOffIsRetriedImmediately() throws {
         var life = life()
         _ = life.need(true, now: 0)
         #expect(try pause(&life, now: 0) == .seconds(1))
@@ -114,7 +114,7 @@ struct ConnectionLifeTests {
         #expect(try pause(&life, now: 4_000) == .seconds(1))
     }
 
-    @Test func onlyALastingConnectionMakesFailuresForgotten() throws {
+    @Test func onlyALastingConnectionResetsFailures() throws {
         var life = life()
         _ = life.need(true, now: 0)
         #expect(try pause(&life, now: 0) == .seconds(1))
@@ -154,7 +154,7 @@ struct ConnectionLifeTests {
         #expect(life.tick(now: 9_000) == .nothing)
     }
 
-    @Test func whatIsNeededWhileItClosesIsOpenedAgainWithoutAPause() {
+    @Test func relayNeededWhileClosingIsReopenedWithoutAPause() {
         var life = life()
         _ = life.need(true, now: 0)
         _ = life.placed()
@@ -165,7 +165,7 @@ struct ConnectionLifeTests {
         #expect(life.ended(now: 1_502, jitter: 1) == .queue)
     }
 
-    @Test func aPauseOutlastsTheNeed() {
+    @Test func backoffContinuesWhileUnneeded() {
         var life = life()
         _ = life.need(true, now: 0)
         _ = life.placed()
@@ -180,7 +180,7 @@ struct ConnectionLifeTests {
         #expect(life.isForgettable)
     }
 
-    @Test func aRelayThatWantsNothingToDoWithUsIsLeftAlone() {
+    @Test func relayThatRefusesUsIsLeftAlone() {
         var life = life()
         _ = life.need(true, now: 0)
         _ = life.placed()
@@ -190,7 +190,7 @@ struct ConnectionLifeTests {
         #expect(life.state == .waiting(until: 5_100))
     }
 
-    @Test func afterTheEndNothingIsOpened() {
+    @Test func noConnectionIsOpenedAfterTheEnd() {
         var life = life()
         _ = life.need(true, now: 0)
         _ = life.placed()
@@ -205,7 +205,7 @@ struct ConnectionLifeTests {
 struct OpeningPlacesTests {
     private let relays = (0..<5).compactMap { RelayURL("wss://\($0).relay.example") }
 
-    @Test func placesGoToWhoeverWaitedLongest() {
+    @Test func slotsGoToTheLongestWaiting() {
         var places = OpeningPlaces(2)
         #expect(relays.prefix(4).map { places.take($0) } == [true, true, false, false])
         #expect(places.leave(relays[0]) == relays[2])
@@ -215,7 +215,7 @@ struct OpeningPlacesTests {
         #expect(relays.prefix(3).map { places.take($0) } == [true, true, false])
     }
 
-    @Test func whoAsksAgainWaitsOnce() {
+    @Test func relayThatAsksAgainWaitsOnce() {
         var places = OpeningPlaces(2)
         #expect(relays.prefix(2).map { places.take($0) } == [true, true])
         for _ in 0..<3 { #expect(places.take(relays[2]) == false) }
@@ -224,7 +224,7 @@ struct OpeningPlacesTests {
         #expect(places.leave(relays[1]) == relays[3])
     }
 
-    @Test func nobodyHasTwoPlacesOrGivesBackWhatIsAnothers() {
+    @Test func relayHoldsOneSlotAndReturnsOnlyItsOwn() {
         var places = OpeningPlaces(2)
         #expect(relays.prefix(3).map { places.take($0) } == [true, true, false])
         #expect(places.take(relays[0]) == true)
@@ -236,7 +236,7 @@ struct OpeningPlacesTests {
 }
 
 @Suite struct SharedLoopsTests {
-    @Test func someShareAThreadBeforeTheNextOneGetsAny() async throws {
+    @Test func threadsAreFilledOneAfterTheOther() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
         var loops = SharedLoops(relays: 4)
         let threads = (0..<9).map { _ in ObjectIdentifier(loops.next(from: group)) }

@@ -38,7 +38,7 @@ import Testing
         return pieces
     }
 
-    @Test func aTextInOneFrameIsTakenOut() {
+    @Test func singleFrameTextIsExtracted() {
         let frames = [Frame(first: 0x81, payload: Array("one".utf8)), Frame(first: 0x81, payload: [])]
         let expected: [FrameCutter.Piece] = [.text(ByteBuffer(string: "one")), .text(ByteBuffer())]
         #expect(pieces(frames.flatMap(\.bytes), of: { 100 }) == expected)
@@ -50,7 +50,7 @@ import Testing
         Frame(first: 0x80, payload: [3, 4]), Frame(first: 0x81, payload: [5]),
     ]
 
-    @Test(arguments: [1, 3, 100]) func partsOfAMessageArePutTogetherAroundWhatStandsBetweenThem(_ size: Int) {
+    @Test(arguments: [1, 3, 100]) func fragmentsAreReassembledAroundControlFrames(_ size: Int) {
         let expected: [FrameCutter.Piece] = [
             .frame(ByteBuffer(bytes: Self.parted[1].bytes)), .text(ByteBuffer(bytes: [1, 3, 4])),
             .text(ByteBuffer(bytes: [5])),
@@ -58,7 +58,7 @@ import Testing
         #expect(pieces(Self.parted.flatMap(\.bytes), of: { size }) == expected)
     }
 
-    @Test(arguments: [1, 7, 100_000]) func aMessageOverTheLimitIsReadPast(_ size: Int) {
+    @Test(arguments: [1, 7, 100_000]) func tooLongMessageIsSkipped(_ size: Int) {
         let short = Frame(first: 0x81, payload: [7]).bytes
         let long = Frame(first: 0x81, payload: .init(repeating: 1, count: 1_025)).bytes
         let inParts = [
@@ -70,7 +70,7 @@ import Testing
         #expect(pieces == [text, .tooLong, text, .frame(ByteBuffer(bytes: inParts[1].bytes)), .tooLong, text])
     }
 
-    @Test func aMessageOfTooManyPartsIsReadPast() {
+    @Test func messageOfTooManyPartsIsSkipped() {
         let parts = Frame(first: 0x01, payload: [1]).bytes + .init(repeating: 0, count: 2 * 5_000)
         let after = Frame(first: 0x80, payload: []).bytes + Frame(first: 0x81, payload: [7]).bytes
         #expect(pieces(parts + after, of: { 100 }) == [.tooLong, .text(ByteBuffer(bytes: [7]))])
@@ -79,7 +79,7 @@ import Testing
     @Test(arguments: [
         [0x81, 127, 0, 0, 0, 0, 0, 0, 8, 1], [0x81, 127, 127, 255, 255, 255, 255, 255, 255, 255],
         [0x01, 126, 4, 1] + .init(repeating: 0, count: 1_025) + [0x00, 126, 4, 0],
-    ]) func aMessageBeyondWhatIsReadPastEndsAll(_ bytes: [UInt8]) {
+    ]) func messageTooLongToSkipEndsTheConnection(_ bytes: [UInt8]) {
         let short = Frame(first: 0x81, payload: [7]).bytes
         let pieces = pieces(short + bytes + short, of: { 1_000 }, messageBytes: 1_024, bytesPassed: 2_048)
         #expect(pieces.first == .text(ByteBuffer(bytes: [7])))
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: [0x81, 0x01, 0x82, 0x83] as [UInt8])
-    func anotherMessageAmidTheFirstBreaksTheRules(_ first: UInt8) {
+    func interleavedMessageIsAViolation(_ first: UInt8) {
         let bytes = Frame(first: 0x01, payload: [1]).bytes + Frame(first: first, payload: [2]).bytes
         #expect(pieces(bytes + bytes, of: { 100 }) == [.broken(.protocolError)])
     }
@@ -103,7 +103,7 @@ import Testing
         [0x81, 0x83, 1, 2, 3, 4, 9, 9, 9], [0xC1, 1, 0x20], [0x80, 1, 0x20], [0x82, 1, 0x20], [0x83, 0],
         [0x89, 126, 4, 1], [0x81, 127] + [255] + .init(repeating: 0, count: 7),
     ])
-    func whatAServerMustNotSendIsLeftToTheDecoder(_ bytes: [UInt8]) {
+    func invalidServerFrameIsLeftToTheDecoder(_ bytes: [UInt8]) {
         let good = Frame(first: 0x81, payload: [7]).bytes
         let pieces = pieces(good + bytes + good, of: { 1_000 }, messageBytes: 1_024)
         #expect(pieces == [.text(ByteBuffer(bytes: [7])), .undivided(ByteBuffer(bytes: bytes + good))])
@@ -129,7 +129,7 @@ import Testing
     }
 
     /// Invalid bytes in any pieces give the same result as in one piece, without duplicates.
-    @Test func oddBytesLeaveAsTheyCame() {
+    @Test func unknownBytesArePassedThrough() {
         var generator = SeededGenerator(seed: 4)
         for _ in 0..<300 {
             var bytes = (0..<generator.number(1...10)).flatMap { _ in

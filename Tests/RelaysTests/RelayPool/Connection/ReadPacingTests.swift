@@ -14,14 +14,14 @@ import TimeTestSupport
         pacing.noteRead(messages: messages, wanted: wanted ?? messages, now: now)
     }
 
-    @Test mutating func aQuietRelayIsReadAtOnce() {
+    @Test mutating func quietRelayIsReadImmediately() {
         for _ in 0..<100 {
             read(1, after: 5)
             #expect(pacing.nextRead(now: now) == nil)
         }
     }
 
-    @Test mutating func aFewEventsAtATimeAreReadAtOnce() {
+    @Test mutating func fewEventsAreReadImmediately() {
         for _ in 0..<20 {
             for _ in 0..<7 { read(1, after: 1) }
             #expect(pacing.nextRead(now: now) == nil)
@@ -29,7 +29,7 @@ import TimeTestSupport
         }
     }
 
-    @Test mutating func whatABusyRelaySaysIsReadTogether() {
+    @Test mutating func busyRelaysEventsAreReadTogether() {
         for _ in 0..<9 { read(1, after: 1) }
         // It is 1,009 ms; all busy relays are read at the same moments.
         #expect(pacing.nextRead(now: now) == 1_010)
@@ -44,7 +44,7 @@ import TimeTestSupport
         #expect(pacing.nextRead(now: now) == nil)
     }
 
-    @Test mutating func whatHardlyConcernsAnybodyIsReadLessOften() {
+    @Test mutating func relayWithFewRelevantEventsIsReadLessOften() {
         for _ in 0..<9 { read(1, wanted: 0, after: 1) }
         #expect(now == 1_009)
         #expect(pacing.nextRead(now: now) == 1_020)
@@ -60,7 +60,7 @@ import TimeTestSupport
         #expect(pacing.nextRead(now: now) == 1_100)
     }
 
-    @Test mutating func whatWasWantedLongAgoIsForgotten() {
+    @Test mutating func relevanceIsForgottenOverTime() {
         for _ in 0..<20 { read(100, wanted: 100, after: 1) }
         #expect(pacing.nextRead(now: now) == 1_030)
         for _ in 0..<200 { read(100, wanted: 0, after: 1) }
@@ -68,26 +68,26 @@ import TimeTestSupport
         #expect(pacing.nextRead(now: now) == 1_240)
     }
 
-    @Test mutating func aRelayThatIsReadLessOftenCalmsDown() {
+    @Test mutating func relayReadLessOftenReturnsToNormal() {
         for _ in 0..<9 { read(1, wanted: 0, after: 1) }
         read(1, wanted: 0, after: 11)
         #expect(pacing.nextRead(now: now) == nil)
     }
 
-    @Test mutating func aLateReadDoesNotMoveTheMoments() {
+    @Test mutating func lateReadKeepsTheSchedule() {
         for _ in 0..<9 { read(1, after: 1) }
         read(20, after: 7)
         #expect(now == 1_016)
         #expect(pacing.nextRead(now: now) == 1_020)
     }
 
-    @Test mutating func littleThatCameInAShortWaitSaysNothing() {
+    @Test mutating func shortWaitWithFewEventsIsIgnored() {
         for _ in 0..<9 { read(1, after: 1) }
         read(0, after: 1)
         #expect(pacing.nextRead(now: now) == 1_020)
     }
 
-    @Test mutating func muchThatWaitsIsReadWithoutAPause() {
+    @Test mutating func manyBufferedEventsAreReadWithoutAPause() {
         for _ in 0..<9 { read(1, after: 1) }
         read(500, after: 10)
         #expect(pacing.nextRead(now: now) == nil)

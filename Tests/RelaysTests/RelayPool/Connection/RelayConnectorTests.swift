@@ -62,13 +62,13 @@ struct RelayConnectorTests {
     }
 
     @Test(arguments: [refusal, wrongKey, "SSH-2.0-OpenSSH_9.2\r\n"])
-    func whatIsNoWebSocketIsRefused(_ answer: String) async throws {
+    func nonWebSocketResponseIsRefused(_ answer: String) async throws {
         let server = try await BareServer(says: answer)
         #expect(await failure("ws://127.0.0.1:\(server.port)") == .notWebSocket)
         try await server.close()
     }
 
-    @Test func aServerThatClosesAtOnceIsNoticed() async throws {
+    @Test func serverThatClosesImmediatelyIsDetected() async throws {
         let server = try await BareServer(hangsUp: true)
         // The end may come before the connection is set up, before our greeting or after it.
         let failures = [
@@ -80,7 +80,7 @@ struct RelayConnectorTests {
     }
 
     @Test(arguments: ["ws", "wss"])
-    func aServerThatSaysNothingIsNotWaitedForForever(_ scheme: String) async throws {
+    func silentServerTimesOut(_ scheme: String) async throws {
         let server = try await BareServer()
         var limits = ConnectionLimits()
         limits.handshake = .milliseconds(50)
@@ -88,11 +88,11 @@ struct RelayConnectorTests {
         try await server.close()
     }
 
-    @Test func aPortWhereNobodyListensIsUnreachable() async throws {
+    @Test func closedPortIsUnreachable() async throws {
         #expect(await failure("ws://127.0.0.1:1") == .unreachable)
     }
 
-    @Test func aNameThatNobodyHasIsUnresolved() async throws {
+    @Test func unknownNameIsUnresolved() async throws {
         // The time that a resolver may take if its server does not answer.
         var limits = ConnectionLimits()
         limits.handshake = .seconds(50)
@@ -100,7 +100,7 @@ struct RelayConnectorTests {
     }
 
     @Test(arguments: ["127.0.0.1", "localhost"])
-    func usersURLsLeadToNoPrivateAddress(_ host: String) async throws {
+    func usersURLsMustNotBePrivate(_ host: String) async throws {
         let relay = try await ScriptedRelay()
         let url = "ws://\(host):\(relay.port)"
         #expect(await failure(url, guarded: AddressGuard()) == .forbiddenAddress)
@@ -125,7 +125,7 @@ func spellingsOfOneRelayAreEqual(_ spelling: String) {
     ("wss://relay.example.com/?key=a/", "wss://relay.example.com?key=a/"),
     ("wss://relay.example.com/inbox/?key=a", "wss://relay.example.com/inbox?key=a"),
 ])
-func portsPathsAndQueriesTellRelaysApart(_ spelling: String, _ text: String) throws {
+func portsPathsAndQueriesDistinguishRelays(_ spelling: String, _ text: String) throws {
     let url = try #require(RelayURL(spelling))
     #expect(url.text == text)
     #expect(RelayURL(url.text) == url)
@@ -140,7 +140,7 @@ func portsPathsAndQueriesTellRelaysApart(_ spelling: String, _ text: String) thr
     "wss://2130706433/", "wss://0x7f.1/", "wss://réseau.example/", "wss://relay.example.com/%zz",
     "wss://-relay.example.com",
 ])
-func whatIsNoRelayIsRefused(_ text: String) {
+func invalidRelayURLIsRefused(_ text: String) {
     #expect(RelayURL(text) == nil)
 }
 

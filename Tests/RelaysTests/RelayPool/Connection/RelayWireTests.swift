@@ -10,7 +10,7 @@ import TimeTestSupport
 
 @Suite(.timeLimit(.minutes(1)))
 struct RelayWireTests {
-    @Test func aGreetingInTheSegmentOfTheUpgradeArrives() async throws {
+    @Test func greetingInTheUpgradeSegmentArrives() async throws {
         let relay = try await ScriptedRelay(greeting: [#"["AUTH","challenge"]"#])
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")
         var received = client.received.makeAsyncIterator()
@@ -33,7 +33,7 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test func fragmentsArePutTogetherAroundPings() async throws {
+    @Test func fragmentsAreReassembledAroundPings() async throws {
         var relay = try await ScriptedRelay()
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")
         #expect(await relay.next() == .connected)
@@ -64,7 +64,7 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test(arguments: [false, true]) func aMessageOverTheLimitIsReadPast(_ isFragmented: Bool) async throws {
+    @Test(arguments: [false, true]) func tooLongMessageIsSkipped(_ isFragmented: Bool) async throws {
         var limits = ConnectionLimits()
         limits.messageBytes = ByteCount(1_000)
         limits.bytesPassed = ByteCount(2_000_000)
@@ -93,7 +93,7 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test(arguments: [false, true]) func aMessageTooLongToReadPastEndsTheConnection(_ isFragmented: Bool) async throws {
+    @Test(arguments: [false, true]) func messageTooLongToSkipEndsTheConnection(_ isFragmented: Bool) async throws {
         var limits = ConnectionLimits()
         limits.messageBytes = ByteCount(1_000)
         limits.bytesPassed = ByteCount(2_000)
@@ -113,7 +113,7 @@ struct RelayWireTests {
     }
 
     @Test(arguments: [(1009, ConnectionError.messageRefused), (1001, .closed)])
-    func aRelayThatTakesLeaveIsHeard(_ status: Int, _ failure: ConnectionError) async throws {
+    func closeFrameOfARelayIsRead(_ status: Int, _ failure: ConnectionError) async throws {
         var relay = try await ScriptedRelay()
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")
         #expect(await relay.next() == .connected)
@@ -125,7 +125,7 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test func aRelayThatHangsUpIsNoticed() async throws {
+    @Test func droppedConnectionIsDetected() async throws {
         var relay = try await ScriptedRelay()
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")
         #expect(await relay.next() == .connected)
@@ -134,7 +134,7 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test func nothingIsReadWhileNoMoreIsWanted() async throws {
+    @Test func wireIsNotReadWhilePaused() async throws {
         var relay = try await ScriptedRelay()
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")
         #expect(await relay.next() == .connected)
@@ -153,7 +153,7 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test func aRelayThatReadsNothingIsGivenUp() async throws {
+    @Test func relayThatDoesNotReadIsDisconnected() async throws {
         var limits = ConnectionLimits()
         limits.unreadBytes = .mebibytes(1)
         var relay = try await ScriptedRelay()
@@ -166,7 +166,7 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test func leaveIsTakenEvenFromAServerThatDoesNotAnswer() async throws {
+    @Test func closeCompletesEvenWithoutAResponse() async throws {
         var limits = ConnectionLimits()
         limits.leaving = .milliseconds(20)
         var relay = try await ScriptedRelay(mute: true)
@@ -233,7 +233,7 @@ struct RelayWireBeatTests {
         return opcodes
     }
 
-    @Test func aSilentRelayIsPingedTwiceAndGivenUp() throws {
+    @Test func silentRelayIsPingedTwiceAndDisconnected() throws {
         #expect(try sent(in: 29) == [])
         #expect(try sent(in: 1) == [.ping])
         #expect(try sent(in: 30) == [.ping])
@@ -273,7 +273,7 @@ struct RelayWireBeatTests {
         #expect(try sent(in: 0) == [])
     }
 
-    @Test func aRelayThatIsNotReadIsNotGivenUp() throws {
+    @Test func pausedRelayIsNotDisconnected() throws {
         owner.wantsMore = false
         channel.read()
         #expect(try sent(in: 300) == [])
@@ -281,7 +281,7 @@ struct RelayWireBeatTests {
     }
 }
 
-@Test func aRelayIsGivenUpAfterTwoPingsWithoutAnAnswer() {
+@Test func relayIsDisconnectedAfterTwoUnansweredPings() {
     var keepalive = Keepalive(silence: .milliseconds(100), now: 0)
     #expect(keepalive.tick(now: 99, isListening: true) == .nothing)
     #expect(keepalive.tick(now: 100, isListening: true) == .ping)
@@ -289,7 +289,7 @@ struct RelayWireBeatTests {
     #expect(keepalive.tick(now: 300, isListening: true) == .giveUp)
 }
 
-@Test func whateverIsHeardKeepsARelayAlive() {
+@Test func anyDataKeepsARelayAlive() {
     var keepalive = Keepalive(silence: .milliseconds(100), now: 0)
     #expect(keepalive.tick(now: 100, isListening: true) == .ping)
     #expect(keepalive.tick(now: 200, isListening: true) == .ping)
@@ -300,7 +300,7 @@ struct RelayWireBeatTests {
     #expect(keepalive.tick(now: 450, isListening: true) == .ping)
 }
 
-@Test func silenceWhileWeDoNotListenSaysNothing() {
+@Test func silenceWhilePausedDoesNotCount() {
     var keepalive = Keepalive(silence: .milliseconds(100), now: 0)
     #expect(keepalive.tick(now: 100, isListening: true) == .ping)
     #expect(keepalive.tick(now: 200, isListening: true) == .ping)

@@ -25,7 +25,7 @@ struct HostileRelayTests {
         ([#"["AUTH","one"]"#, #"["AUTH","two"]"#, #"["AUTH","three"]"#, #"["AUTH","four"]"#], .challenges),
         ([String(repeating: " ", count: 5_000)], .tooLong),
     ])
-    func offenceOfText(_ answers: [String], _ violation: RelayViolation) async throws {
+    func textViolationIsCounted(_ answers: [String], _ violation: RelayViolation) async throws {
         let relay = try await ScriptedRelay { _ in answers }
         let test = try TestPool { $0.limits.messageBytes = .kibibytes(4) }
         try test.watch(url(relay))
@@ -36,7 +36,7 @@ struct HostileRelayTests {
     }
 
     /// An event that is too long, between two others, live and stored: it delays neither the others nor the mark.
-    @Test func aMessageOverTheLimitDelaysNothing() async throws {
+    @Test func tooLongMessageDelaysNoOthers() async throws {
         let test = try TestPool { $0.limits.messageBytes = .kibibytes(4) }
         let key = test.identity.publicKey
         let stored = try [1, 5_000, 1].map { try test.event(naming: key, String(repeating: "a", count: $0)) }
@@ -66,7 +66,7 @@ struct HostileRelayTests {
         try await relay.close()
     }
 
-    @Test func aFloodOfNoticesIsCountedAndEnds() async throws {
+    @Test func floodOfNoticesIsCountedAndDisconnected() async throws {
         let notices = [String](repeating: #"["NOTICE","buy \u001b[31mnow"]"#, count: 1_200)
         let relay = try await ScriptedRelay { _ in notices }
         let test = try TestPool()
@@ -92,7 +92,7 @@ struct HostileRelayTests {
         try await relay.close()
     }
 
-    @Test func aBlockedRelayIsLeftAtOnceAndNeverComesBack() async throws {
+    @Test func blockedRelayIsDisconnectedImmediatelyAndForGood() async throws {
         var relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool()
         try test.watch(url(relay))

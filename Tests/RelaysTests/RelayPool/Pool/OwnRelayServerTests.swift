@@ -58,7 +58,7 @@ struct OwnRelayServerTests {
         )
     }
 
-    @Test func theRouterProvesWhoItIsAndAsksAgain() async throws {
+    @Test func routerAuthenticatesAndRepeatsItsRequest() async throws {
         let test = try TestPool()
         let registration = try Event.signed(
             kind: .addressablePushRegistration,

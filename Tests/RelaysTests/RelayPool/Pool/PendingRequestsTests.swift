@@ -17,7 +17,7 @@ struct TallyTests {
         event = try Event.signed(kind: .textNote, createdAt: 0, by: KeyPair(random: SecureRandom.bytes))
     }
 
-    @Test func resultsAreToldOnceWhenAllAreThere() {
+    @Test func resultsAreReportedOnceWhenComplete() {
         let told = NIOLockedValueBox<[[RelayURL: PublishResult]]>([])
         let tally = PublishTally(event: event, relays: [one, other]) { results in
             told.withLockedValue { $0.append(results) }
@@ -46,7 +46,7 @@ struct TallyTests {
         }
     }
 
-    @Test func anEventPublishedTwiceIsSentOnceAndToldTwice() {
+    @Test func eventPublishedTwiceIsSentOnceAndReportedTwice() {
         let told = NIOLockedValueBox(0)
         var errands = PendingRequests()
         let tallies = (0..<2).map { _ in
@@ -90,7 +90,7 @@ struct TallyTests {
     #expect(batches.takeAll() == [])
 }
 
-@Test func readingStopsWhenTooMuchIsInWork() {
+@Test func readingPausesWhenTooMuchIsInProgress() {
     var limits = ConnectionLimits()
     limits.eventsInWork = 2
     limits.bytesInWork = ByteCount(10)

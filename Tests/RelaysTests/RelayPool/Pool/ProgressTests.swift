@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct ProgressTests {
-    @Test func aKeyIsEstablishedWhenWhatWasStoredIsDealtWith() async throws {
+    @Test func keyIsEstablishedOnceStoredEventsAreHandled() async throws {
         let delegate = RecordingDelegate(holds: true)
         let test = try TestPool(delegate: delegate)
         let events = try (0..<2).map { try test.event(naming: test.identity.publicKey, "\($0)") }
@@ -36,7 +36,7 @@ struct ProgressTests {
     }
 
     /// Events that concern no account are dropped on the relay's threads, and the relay counts as read.
-    @Test func whatConcernsNobodyReachesNobody() async throws {
+    @Test func unaddressedEventsReachNoDelegate() async throws {
         let author = try KeyPair(random: SecureRandom.bytes)
         let prefilter = ScreenedAuthors(author.publicKey)
         let test = try TestPool(prefilter: prefilter)

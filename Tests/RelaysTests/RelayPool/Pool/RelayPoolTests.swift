@@ -45,7 +45,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func otherWishesAreAskedForOverANewConnection() async throws {
+    @Test func changedSubscriptionUsesANewConnection() async throws {
         var relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool { $0.addressedKinds = [.textNote] }
         let key = try test.watch(url(relay.port))
@@ -65,7 +65,7 @@ struct RelayPoolTests {
     }
 
     /// A reload causes both: it adds a filter that needs lists, and the next event requests one.
-    @Test func aRelayIsAskedWhileItsConnectionIsRenewed() async throws {
+    @Test func relayServesRequestsDuringAReconnect() async throws {
         let relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool { $0.addressedKinds = [.textNote] }
         let url = try url(relay.port)
@@ -85,7 +85,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func aLostConnectionIsMadeAgain() async throws {
+    @Test func lostConnectionIsReopened() async throws {
         var relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool()
         try test.watch(url(relay.port))
@@ -99,7 +99,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func aRelayThatNobodyNeedsIsLeftAndForgotten() async throws {
+    @Test func unneededRelayIsDisconnectedAndForgotten() async throws {
         var relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool()
         let url = try url(relay.port)
@@ -117,7 +117,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func keptRelaysAreConnectedToUntilTheyAreNotKept() async throws {
+    @Test func keptRelaysStayConnected() async throws {
         var one = try await ScriptedRelay { RelayScript.answer($0) }
         var other = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool { $0.allowPrivate = [] }
@@ -172,7 +172,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func publishingTellsWhatEachRelaySaid() async throws {
+    @Test func publishingReportsEachRelaysResponse() async throws {
         let refusing = try await ScriptedRelay { text in
             RelayScript.answer(text).map { $0.replacing("true,\"\"", with: "false,\"blocked: not you\"") }
         }
@@ -196,7 +196,7 @@ struct RelayPoolTests {
         try await deaf.close()
     }
 
-    @Test func whatIsFetchedIsHandedOverBeforeTheEnd() async throws {
+    @Test func fetchedEventsAreHandedOverBeforeTheEnd() async throws {
         let test = try TestPool()
         let events = try (0..<3).map { try test.event(naming: test.identity.publicKey, "\($0)") }
         var relay = try await ScriptedRelay { text in RelayScript.answer(text, events: events) }
@@ -219,7 +219,7 @@ struct RelayPoolTests {
         try await deaf.close()
     }
 
-    @Test func nothingMoreIsReadWhileTooMuchIsInWork() async throws {
+    @Test func readingPausesWhileTooMuchIsInProgress() async throws {
         let delegate = RecordingDelegate(holds: true)
         let test = try TestPool(delegate: delegate) { $0.limits.eventsInWork = 5 }
         let event = try test.event(naming: test.identity.publicKey, String(repeating: "a", count: 60_000))
@@ -240,7 +240,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func aRelayThatTalksNonsenseIsGivenUp() async throws {
+    @Test func relayThatSendsInvalidMessagesIsDisconnected() async throws {
         let relay = try await ScriptedRelay(greeting: Array(repeating: "[nonsense", count: 100)) {
             RelayScript.answer($0)
         }
@@ -252,7 +252,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func aRelayThatTalksOnAndOnIsGivenUp() async throws {
+    @Test func relayThatFloodsIsDisconnected() async throws {
         let talk = [#"["NOTICE","hello"]"#, #"["CLOSED","nobodys","error: no"]"#, #"["EOSE","nobodys"]"#]
         let relay = try await ScriptedRelay(greeting: (0..<2_000).map { talk[$0 % talk.count] }) {
             RelayScript.answer($0)
@@ -265,7 +265,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func whatIsUnderstoodByNobodyIsNoNonsense() async throws {
+    @Test func unknownMessagesAreNotViolations() async throws {
         let unknown = Array(repeating: #"["COUNT","a",{}]"#, count: 200)
         let test = try TestPool()
         let event = try test.event(naming: test.identity.publicKey)
@@ -276,7 +276,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func aRelayThatIsSlowToOpenHoldsUpUsersButNotTheOperator() async throws {
+    @Test func slowRelayDelaysUsersRelaysButNotTheOperators() async throws {
         let silent = try await BareServer()
         var users = try await ScriptedRelay { RelayScript.answer($0) }
         var operators = try await ScriptedRelay { RelayScript.answer($0) }
@@ -299,7 +299,7 @@ struct RelayPoolTests {
         try await operators.close()
     }
 
-    @Test func whoIsSlowWithItsDocumentKeepsItsPlace() async throws {
+    @Test func relayThatServesItsDocumentSlowlyKeepsItsSlot() async throws {
         var one = try await ScriptedRelay { RelayScript.answer($0) }
         var other = try await ScriptedRelay { RelayScript.answer($0) }
         let http = StubHTTP(document: "{}", holds: true)
@@ -319,7 +319,7 @@ struct RelayPoolTests {
         for relay in [one, other] { try await relay.close() }
     }
 
-    @Test func whatTheConfigurationNamesMayBeAnywhereWhoeverElseNamesIt() async throws {
+    @Test func configuredRelayMayBePrivateEvenIfUsersNameIt() async throws {
         let relay = try await ScriptedRelay { RelayScript.answer($0) }
         let url = try url(relay.port)
         let test = try TestPool { configuration in
@@ -336,7 +336,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    @Test func aShutdownTakesNoMoreThanTwoSeconds() {
+    @Test func shutdownTakesAtMostTwoSeconds() {
         let limits = ConnectionLimits()
         #expect(limits.settling + limits.leaving <= .seconds(2))
     }
@@ -355,7 +355,7 @@ struct RelayPoolTests {
         await test.pool.shutdown()
     }
 
-    @Test func afterShutdownNobodyIsConnectedToAndNobodyWaits() async throws {
+    @Test func shutdownEndsWaitsAndPreventsConnections() async throws {
         let deaf = try await ScriptedRelay()
         let test = try TestPool { $0.limits.publishing = .minutes(1) }
         let url = try url(deaf.port)

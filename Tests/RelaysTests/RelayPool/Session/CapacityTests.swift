@@ -14,7 +14,7 @@ private func greedy(_ words: String? = nil) -> Exchange {
     return exchange
 }
 
-@Test func aRelayThatIsFullIsAskedByKindFromThenOn() {
+@Test func fullRelayIsAskedByKind() {
     var exchange = greedy()
     exchange.stream(1...10_000, in: .seconds(3))
     exchange.pass(.minutes(1))
@@ -37,7 +37,7 @@ private func greedy(_ words: String? = nil) -> Exchange {
 }
 
 @Test(arguments: ["rate-limited: no", "error: cannot subscribe", ""])
-func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
+func silentlyFullRelayIsDetected(_ words: String) {
     var exchange = greedy(words)
     exchange.stream(1...10_000, in: .seconds(3))
     exchange.pass(.minutes(4))
@@ -48,7 +48,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func whatWasOnlyGuessedIsTriedAgainAfterADay() {
+@Test func guessedLimitIsRetriedAfterADay() {
     var exchange = greedy("rate-limited: no")
     exchange.stream(1...10_000, in: .seconds(3))
     exchange.pass(.minutes(4))
@@ -63,7 +63,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(exchange.relay.open.count == 12)
 }
 
-@Test func roomIsMadeWhereNotEvenKindsCanBeAskedFor() throws {
+@Test func subscriptionsAreFreedIfKindsCannotBeAskedFor() throws {
     var exchange = greedy()
     exchange.watch(1...2_500)
     exchange.pass(.minutes(1))
@@ -88,7 +88,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func aReadingGivesWayToWhatMustBeLive() {
+@Test func catchUpYieldsToLiveSubscriptions() {
     var exchange = greedy()
     exchange.watch(1...2_500)
     exchange.pass(.minutes(1))
@@ -119,7 +119,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(exchange.relay.requests.count < 100)
 }
 
-@Test func aFullRelayThatWillNotBeAskedByKindIsReadFromTimeToTime() {
+@Test func fullRelayThatRefusesKindsIsPolled() {
     var exchange = greedy()
     exchange.relay.maxBytesOpen = 300_000
     exchange.relay.refusal = { filters in
@@ -136,7 +136,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     for event in events { #expect(!exchange.readings(of: event).isEmpty) }
 }
 
-@Test func aSlowRelayIsNotTakenForAFullOne() {
+@Test func slowRelayIsNotMistakenForAFullOne() {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     var served = 0
     exchange.relay.refusal = { _ in
@@ -150,7 +150,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(!exchange.session.live.isAskedByKind)
 }
 
-@Test func manyNewKeysAreReadForWithBoundedRequestsAndBytes() {
+@Test func manyNewKeysAreReadWithBoundedRequestsAndBytes() {
     var exchange = Exchange()
     exchange.watchOwnKey()
     exchange.connect()
@@ -166,7 +166,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(exchange.relay.bytesRequested < 10_000 * 67 * 5 + 400_000)
 }
 
-@Test func aChunkThatFillsUpSlowlyIsNotSentAllTheTime() {
+@Test func slowlyFillingChunkIsSentOccasionally() {
     var exchange = Exchange()
     exchange.watch(1...800)
     exchange.connect()
@@ -187,7 +187,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
 
 /// An hour of a relay with a limit on bytes, which it reports or not, while keys come by the hundred, events flow and
 /// connections break.
-@Test(arguments: 1...12) func nothingIsMissedAtAFullRelay(_ seed: Int) {
+@Test(arguments: 1...12) func fullRelayMissesNoEvents(_ seed: Int) {
     var dice = Dice(state: UInt64(seed) &* 0x2545_f491_4f6c_dd1d)
     var exchange = Exchange {
         $0.keysPerFilter = 100

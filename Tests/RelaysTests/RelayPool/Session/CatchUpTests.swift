@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relays
 
-@Test func whatWasStoredBeforeAKeyWasWatchedIsNoNews() {
+@Test func eventStoredBeforeItsKeyWasWatchedIsBaseline() {
     var exchange = Exchange()
     let start = Exchange.start
     let oldWrap = Event.sample(1, .giftWrap, to: .sample(5), at: start - 3_600)
@@ -30,7 +30,7 @@ import Testing
     #expect(exchange.readings(of: live) == [.live])
 }
 
-@Test func anAbsenceIsReadFromTheMarkOnAndGiftWrapsFromTwoDaysBefore() {
+@Test func downtimeIsReadFromTheMarkAndGiftWrapsTwoDaysEarlier() {
     var exchange = Exchange()
     let mark = Exchange.start - 7_200
     let missedNote = Event.sample(1, to: .sample(5), at: mark + 10)
@@ -47,7 +47,7 @@ import Testing
     #expect(exchange.marks.last.map { $0 >= Exchange.start } == true)
 }
 
-@Test func aReconnectReadsFromWhatTheConnectionBeforeReached() {
+@Test func reconnectReadsFromThePreviousConnectionsEnd() {
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start - 100_000)
@@ -68,7 +68,7 @@ import Testing
     #expect(notes.map(\.since) == [reached.map { $0 - 900 }, reached.map { $0 - 900 }])
 }
 
-@Test func nothingIsReadFurtherBackThanConfigured() {
+@Test func catchUpIsLimitedAsConfigured() {
     var exchange = Exchange { $0.catchUp = .seconds(1_000) }
     exchange.watch([5], since: 1, isEstablished: true)
     exchange.connect(mark: 5_000)
@@ -79,7 +79,7 @@ import Testing
     #expect(notes.map(\.since) == [Exchange.start - 1_000])
 }
 
-@Test func aKeyThatComesBackIsReadFromItsOwnMoment() {
+@Test func returningKeyIsReadFromItsOwnTime() {
     var exchange = Exchange()
     exchange.watch([1], isEstablished: true)
     exchange.connect(mark: Exchange.start)
@@ -93,7 +93,7 @@ import Testing
     #expect(exchange.established == [])
 }
 
-@Test func aKeyOfWhichMoreIsWatchedIsReadForAgain() {
+@Test func keyWatchedForMoreIsReadAgain() {
     var exchange = Exchange()
     let key = PublicKey.sample(2)
     exchange.update([.put(Watched(key: key, interest: .authored, since: Exchange.start, isEstablished: true))])
@@ -122,7 +122,7 @@ import Testing
     #expect(exchange.readings(of: oldWrap) == [.baseline])
 }
 
-@Test func aRelayThatIgnoresKindsMakesNoBaselineOfNews() {
+@Test func relayThatIgnoresKindsDoesNotTurnNewEventsIntoBaseline() {
     var exchange = Exchange()
     exchange.relay.ignoresKinds = true
     exchange.relay.ignoresUntil = true
@@ -137,7 +137,7 @@ import Testing
     #expect(exchange.readings(of: wrap) == [.stored])
 }
 
-@Test func aRelayMakesNoBaselineOfOthersMessages() {
+@Test func otherAccountsMessagesAreNotBaseline() {
     var exchange = Exchange()
     exchange.relay.ignoresTags = true
     let own = Event.sample(1, .giftWrap, to: .sample(5), at: Exchange.start - 3_600)
@@ -151,7 +151,7 @@ import Testing
     #expect(exchange.established == [.sample(5)])
 }
 
-@Test func whatAClockReachedThatRanAheadIsReadAgain() {
+@Test func timeReachedByAFastClockIsReadAgain() {
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.now += .days(1)
@@ -167,7 +167,7 @@ import Testing
     #expect(exchange.readings(of: missed) == [.stored])
 }
 
-@Test func whatComesLiveWhileAKeyIsReadForIsNoBaseline() {
+@Test func liveEventDuringABaselineReadIsLive() {
     var race = Exchange()
     race.relay.endsStoredEvents = false
     race.watch([5])

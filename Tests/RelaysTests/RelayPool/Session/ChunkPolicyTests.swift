@@ -19,25 +19,25 @@ import TimeTestSupport
         return keyTable
     }
 
-    @Test mutating func asksByKeyAsLongAsThereIsRoom() {
+    @Test mutating func requestsAreByKeyWhileSubscriptionsFit() {
         #expect(policy.decide(keyTable(400), room: 4) == nil)
         #expect(!policy.isAskedByKind)
     }
 
-    @Test mutating func asksByKindWhereThereAreTooManyChunks() {
+    @Test mutating func requestsAreByKindWithTooManyChunks() {
         #expect(policy.decide(keyTable(401), room: 4) == .toKinds)
         #expect(policy.isAskedByKind)
         #expect(policy.decide(keyTable(401), room: 4) == nil)
     }
 
-    @Test mutating func goesBackToKeysOnlyWithAMargin() {
+    @Test mutating func requestsReturnToKeysOnlyWithAMargin() {
         _ = policy.decide(keyTable(401), room: 4)
         #expect(policy.decide(keyTable(301), room: 4) == nil)
         #expect(policy.decide(keyTable(300), room: 4) == .toKeys)
         #expect(!policy.isAskedByKind)
     }
 
-    @Test mutating func asksForAsMuchAsFitsWhereKindsAreRefused() {
+    @Test mutating func requestsAreLimitedIfKindsAreRefused() {
         let many = keyTable(1_000)
         #expect(policy.decide(many, room: 4) == .toKinds)
         policy.refusedByKind()
@@ -48,14 +48,14 @@ import TimeTestSupport
         #expect(policy.decide(many, room: 4) == .toKinds)
     }
 
-    @Test mutating func pollsOnlyWhereKindsAreRefused() {
+    @Test mutating func pollingIsUsedOnlyIfKindsAreRefused() {
         policy.poll(from: Self.start)
         #expect(policy.nextPoll == nil)
         policy.refusedByKind()
         #expect(policy.nextPoll == Self.start + .minutes(2))
     }
 
-    @Test mutating func readsWhatCameSinceTheLastPoll() {
+    @Test mutating func pollReadsSinceTheLastPoll() {
         policy.refusedByKind()
         policy.poll(from: Self.start)
         // Another chunk does not delay the others.
@@ -67,7 +67,7 @@ import TimeTestSupport
         #expect(policy.takePoll(now: Self.start + .seconds(250)) == Self.start.seconds + 130)
     }
 
-    @Test mutating func halvesChunksDownToFiftyAndRemembers() {
+    @Test mutating func chunksAreHalvedDownToFifty() {
         #expect(policy.keys(inMessageOf: .max) == 100)
         #expect(policy.shrink(from: 100) == 50)
         #expect(policy.shrink(from: 50) == nil)
@@ -84,7 +84,7 @@ import TimeTestSupport
         #expect(policy.keys(inMessageOf: .max) == 50)
     }
 
-    @Test func keepsRoomForReadingAndReplacing() {
+    @Test func subscriptionsAreReservedForReadingAndReplacing() {
         var capacity = RelayCapacity(enough: 1 << 30)
         for (said, room) in [(20, 16), (8, 4), (7, 4), (5, 2), (4, 2), (3, 1), (1, 1)] {
             capacity.says(subscriptions: said)

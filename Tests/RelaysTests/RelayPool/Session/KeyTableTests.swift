@@ -36,7 +36,7 @@ private func watched(_ number: Int) -> KeyEntry {
     #expect(keyTable.chunks.map { keyTable.entries(ofChunk: $0).count }.reduce(0, +) == expected.count)
 }
 
-@Test func aKeyGoesWhereThereIsRoomAndKeepsItsPlace() {
+@Test func keyUsesAFreeSlotAndKeepsIt() {
     var keyTable = KeyTable(chunkSize: 2)
     let places = (1...5).map { keyTable.insert(watched($0)) }
     #expect(keyTable.chunks == [0, 1, 2])
@@ -47,11 +47,11 @@ private func watched(_ number: Int) -> KeyEntry {
     #expect(keyTable.entry(at: 99) == nil)
 }
 
-@Test func anEntryIsSmall() {
+@Test func entryFitsItsSize() {
     #expect(MemoryLayout<KeyEntry>.stride <= 48)
 }
 
-@Test func keysWithNearMomentsAreReadForTogetherOldestFirst() {
+@Test func keysWithSimilarTimesAreReadTogetherOldestFirst() {
     var queue = ReadingQueue()
     for (place, moment) in [(1, 5_000), (2, 100), (3, 5_500), (4, 700), (5, 701)] {
         queue.append(UInt32(place), moment: Int64(moment))
@@ -78,7 +78,7 @@ private func authored(furtherLists: Set<Kind>) -> [Filter] {
     return (live + stages.map(\.filter)).filter { $0.authors == [.sample(1)] }
 }
 
-@Test func contactListsOfAccountsAreAskedForWhereThatMatters() {
+@Test func contactListsAreRequestedIfRelevant() {
     func expected(_ further: Set<Kind>) -> [Set<Kind>] {
         let lists = further.union([.relayList, .deviceList, .pushRegistration, .addressablePushRegistration])
         let all = lists.union([.deletion, .requestToVanish])

@@ -38,7 +38,7 @@ private func registration(
         #expect(exchange.handed.count { $0.reading == .live } == 1)
     }
 
-    @Test func aFormerKeyIsAskedForBesideTheRoutersOwn() throws {
+    @Test func formerKeyIsRequestedNextToTheCurrentOne() throws {
         let former = PublicKey.sample(8).hex
         var watch = OwnWatch(keys: [.sample(0), .sample(8)])
         watch.begin(at: .operators, now: Timestamp(seconds: Exchange.start))
@@ -54,7 +54,7 @@ private func registration(
         }
     }
 
-    @Test func whatCameWhileTheRouterWasAwayIsFoundToo() {
+    @Test func registrationDuringDowntimeIsFound() {
         var exchange = Exchange()
         exchange.relay.events = [named, registration(9, d: router + ":old", at: Exchange.start - 90_000)]
         exchange.watchOwnKey()
@@ -63,7 +63,7 @@ private func registration(
         #expect(Set(exchange.handed.map(\.id)) == [named.id])
     }
 
-    @Test func atUsersRelaysATagFindsThem() {
+    @Test func usersRelaysAreAskedByTag() {
         var exchange = Exchange()
         exchange.relay.events = [plain, named, tagged, foreign]
         exchange.watchOwnKey(at: .users)
@@ -79,7 +79,7 @@ private func registration(
         #expect(!exchange.marks.isEmpty)
     }
 
-    @Test(arguments: [2, 3, 4, 5]) func usersComeFirstWhereARelayTakesFewSubscriptions(_ subscriptions: Int) {
+    @Test(arguments: [2, 3, 4, 5]) func usersPrecedeTheOwnKeyWithFewSubscriptions(_ subscriptions: Int) {
         var exchange = Exchange()
         exchange.relay.maxSubscriptions = subscriptions
         exchange.watchOwnKey(at: .users)
@@ -108,7 +108,7 @@ private func registration(
         #expect(exchange.readings(of: live) == [.live])
     }
 
-    @Test func oneTagAtATimeIsEnough() {
+    @Test func singleTagRequestsFindEverything() {
         var exchange = Exchange()
         exchange.relay.events = [plain]
         exchange.relay.refusal = { $0.count > 2 ? "invalid: two filters at most" : nil }
@@ -121,7 +121,7 @@ private func registration(
         #expect(exchange.readings(of: request) == [.live])
     }
 
-    @Test func aFloodOfRegistrationsForOthersIsAskedForNoMore() {
+    @Test func floodOfForeignRegistrationsEndsTheirSubscription() {
         var exchange = Exchange()
         exchange.watchOwnKey()
         exchange.connect()
@@ -140,7 +140,7 @@ private func registration(
         #expect(Set(exchange.handed.map(\.id)) == Set(late.map(\.id)))
     }
 
-    @Test func ofSoManyStoredRegistrationsOnlySomeAreLookedAt() {
+    @Test func storedRegistrationsReadAreLimited() {
         var exchange = Exchange { $0.registrationPages = 4 }
         exchange.relay.events = (0..<900).map {
             registration(100 + $0, d: "else", kind: .pushRegistration, at: Exchange.start - Int64($0))

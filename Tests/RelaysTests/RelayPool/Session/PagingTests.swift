@@ -29,14 +29,14 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func eventsOfOneSecondOnBothSidesOfAPagesBorderAreReadOnceEach() {
+@Test func eventsOfOneSecondAcrossPagesAreReadOnce() {
     let events = notes(1_500) { Exchange.start - Int64($0 / 7) }
     let exchange = caughtUp(events) { $0.cap = 101 }
     #expect(exchange.handed.count == 1_500)
     #expect(Set(exchange.handed.map(\.id)).count == 1_500)
 }
 
-@Test(arguments: [true, false], [500, 101, 19]) func aRelayThatTakesUntilAsExclusiveIsReadWhole(
+@Test(arguments: [true, false], [500, 101, 19]) func relayWithExclusiveUntilIsReadCompletely(
     _ excludesUntil: Bool,
     _ cap: Int
 ) {
@@ -102,7 +102,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func aSecondOfStrangersIsNotAskedForForEver() {
+@Test func secondOfIrrelevantEventsIsNotRequestedForever() {
     let crowd = (0..<1_200).map { Event.sample($0, to: key, by: .sample(2_000 + $0), at: Exchange.start - 50) }
     let before = Event.sample(9_000, to: key, at: Exchange.start - 80)
     let exchange = caughtUp(crowd + [before]) { $0.cap = 100 }
@@ -112,7 +112,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(exchange.relay.requests.count < 20)
 }
 
-@Test func whatCannotBeReadIsCounted() {
+@Test func unreadableSecondIsCounted() {
     let second = Exchange.start - 50
     let crowd = (0..<700).map { Event.sample($0, to: key, at: second) }
     let exchange = caughtUp(crowd)
@@ -121,7 +121,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(caughtUp(notes(400) { Exchange.start - Int64($0) }).unread == 0)
 }
 
-@Test func aReadingThatIsGivenUpForItsLengthIsCounted() {
+@Test func catchUpAbandonedForItsLengthIsCounted() {
     var exchange = Exchange { $0.pages = 3 }
     exchange.relay.events = notes(900) { Exchange.start - Int64($0) }
     exchange.relay.cap = 100
@@ -132,7 +132,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(exchange.unread == 1)
 }
 
-@Test func aSecondWithMoreEventsThanAPageHidesNothingBeforeIt() {
+@Test func secondWithMoreEventsThanAPageHidesNoEarlierEvents() {
     let crowd = (0..<700).map { Event.sample($0, to: key, at: Exchange.start - 50) }
     let after = Event.sample(1_000, to: key, at: Exchange.start - 20)
     let before = Event.sample(1_001, to: key, at: Exchange.start - 80)
@@ -152,14 +152,14 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(exchange.relay.requests.count < 20)
 }
 
-@Test func aRelayThatIgnoresUntilIsNotAskedForEver() {
+@Test func relayThatIgnoresUntilIsNotAskedForever() {
     let exchange = caughtUp(notes(900) { Exchange.start - Int64($0) }) { $0.ignoresUntil = true }
     #expect(exchange.handed.count == 500)
     #expect(exchange.relay.requests.count < 20)
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func theRelaysOwnLimitIsKeptTo() {
+@Test func relaysLimitIsRespected() {
     var exchange = Exchange()
     exchange.relay.events = notes(100) { Exchange.start - Int64($0) }
     exchange.watch([5], since: 1_000, isEstablished: true)
@@ -169,7 +169,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(exchange.handed.count == 100)
 }
 
-@Test func contactListsAreReadSoManyPagesFar() {
+@Test func contactListPagesAreLimited() {
     var exchange = Exchange { $0.contactPages = 3 }
     exchange.relay.events = (0..<1_000).map {
         .sample($0, .contactList, to: key, by: .sample(10_000 + $0), at: 1_000_000 + Int64($0))
@@ -182,7 +182,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(exchange.established == [key])
 }
 
-@Test func aPageThatDidNotEndIsReadAgainWhole() throws {
+@Test func incompletePageIsReadAgain() throws {
     let stage = SweepStage(filter: Filter(kinds: [.textNote]), reading: .stored, pages: 10)
     var paging = Paging(stage, limit: 3)
     var scanner = EventScanner()

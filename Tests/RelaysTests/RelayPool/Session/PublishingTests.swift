@@ -27,7 +27,7 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
     #expect(exchange.published == [event.id: false])
 }
 
-@Test func publishingAuthenticatesWhereAsked() {
+@Test func publishingAuthenticatesOnRequest() {
     var exchange = Exchange()
     var isOpen = false
     exchange.relay.publishRefusal = { _ in isOpen ? nil : "auth-required: who?" }
@@ -66,7 +66,7 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
     #expect(exchange.published == [event.id: true])
 }
 
-@Test func whatIsFetchedIsHandedOverBeforeTheEnd() {
+@Test func fetchedEventsAreHandedOverBeforeTheEnd() {
     var exchange = Exchange()
     let profile = Event.sample(2, .profile, by: .sample(5), at: 1_000)
     exchange.relay.events = [profile]
@@ -97,7 +97,7 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
     #expect(exchange.fetchesEnded == [7])
 }
 
-@Test func fetchesWaitForRoom() {
+@Test func fetchesWaitForAFreeSubscription() {
     var exchange = Exchange()
     exchange.relay.endsStoredEvents = false
     exchange.relay.maxSubscriptions = 3

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relays
 
-@Test func refusalsAreToldApartByPrefixAndWords() {
+@Test func refusalsAreClassifiedByPrefixAndText() {
     #expect(RejectReason("auth-required: we only serve members") == .authenticate)
     #expect(RejectReason("rate-limited: slow down there chief") == .slower)
     #expect(RejectReason("restricted: not for you") == .never)
@@ -33,7 +33,7 @@ import Testing
     #expect(RejectReason(notice: "welcome") == nil)
 }
 
-@Test func authenticationIsDoneOnceAChallengeAndTheRequestRepeated() {
+@Test func authenticationRunsOncePerChallengeAndRepeatsTheRequest() {
     var exchange = Exchange()
     exchange.watch([5])
     exchange.connect()
@@ -58,7 +58,7 @@ import Testing
     #expect(exchange.established == [.sample(5)])
 }
 
-@Test func aRelayThatWantsAuthenticationServesAfterIt() {
+@Test func relayServesAfterAuthentication() {
     var exchange = Exchange()
     exchange.watch([5])
     exchange.connect { $0.isAuthenticationRequired = true }
@@ -70,7 +70,7 @@ import Testing
     #expect(exchange.established == [.sample(5)])
 }
 
-@Test func aRelayThatAnswersNoAuthenticationIsAskedAgainAllTheSame() {
+@Test func requestIsRepeatedEvenIfAuthenticationIsUnanswered() {
     var exchange = Exchange()
     var isFirst = true
     exchange.relay.acceptsAuthentication = nil
@@ -84,7 +84,7 @@ import Testing
     #expect(exchange.established == [.sample(5)])
 }
 
-@Test func aRelayThatRestrictsUsIsLeftAloneForLong() {
+@Test func restrictedRelayIsPausedForLong() {
     var exchange = Exchange()
     exchange.relay.refusal = { _ in "restricted: members only" }
     exchange.watch(1...10)
@@ -96,7 +96,7 @@ import Testing
     #expect(exchange.marks.isEmpty)
 }
 
-@Test func aRelayThatKeepsGiftWrapsToItselfGivesTheRest() {
+@Test func relayThatWithholdsGiftWrapsServesOtherKinds() {
     var exchange = Exchange()
     exchange.relay.refusal = { filters in
         filters.contains { $0.kinds?.contains(.giftWrap) == true } ? "restricted: wraps go to their receivers" : nil
@@ -111,7 +111,7 @@ import Testing
     #expect(exchange.rests.isEmpty)
 }
 
-@Test func aRelayThatLimitsTheRateIsAskedSlower() {
+@Test func rateLimitedRelayIsAskedSlower() {
     var exchange = Exchange { $0.keysPerFilter = 50 }
     var refusals = 0
     exchange.relay.refusal = { _ in
@@ -138,7 +138,7 @@ import Testing
     #expect((30...36).contains(exchange.relay.requests.count))
 }
 
-@Test func anErrorIsTriedAgainWithGrowingPauses() {
+@Test func errorIsRetriedWithBackoff() {
     var exchange = Exchange()
     exchange.relay.refusal = { _ in "error: database is busy" }
     exchange.watch([5])
@@ -151,7 +151,7 @@ import Testing
     #expect(exchange.established == [.sample(5)])
 }
 
-@Test func aRelayThatNeverEndsStoredEventsIsNotBelieved() {
+@Test func relayThatNeverEndsStoredEventsIsNotTrusted() {
     var exchange = Exchange()
     exchange.relay.endsStoredEvents = false
     let wrap = Event.sample(1, .giftWrap, to: .sample(5), at: Exchange.start - 60)
@@ -166,7 +166,7 @@ import Testing
     #expect(exchange.relay.peakOpen == 1)
 }
 
-@Test func aRelayThatTakesLessIsAskedForLess() {
+@Test func requestsShrinkToTheRelaysLimit() {
     var exchange = Exchange()
     exchange.relay.refusal = { filters in
         filters.contains { ($0.tags["p"]?.count ?? 0) > 130 } ? "invalid: too many values in filter" : nil
@@ -178,7 +178,7 @@ import Testing
     #expect(exchange.session.requests.lastNumber < 150)
 }
 
-@Test func aMessageTooLongForTheRelayIsShorterNextTime() {
+@Test func tooLongRequestIsShortened() {
     var exchange = Exchange()
     exchange.watch(1...1_000)
     exchange.connect()
@@ -204,7 +204,7 @@ import Testing
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func whatAnOverfullRelayWillNotGiveByKindIsReadFromTimeToTime() {
+@Test func kindsRefusedByAnOverfullRelayAreReadPeriodically() {
     var exchange = Exchange { $0.keysPerFilter = 50 }
     exchange.relay.refusal = { filters in
         filters.contains { $0.tags.isEmpty && $0.authors == nil } ? "restricted: name somebody" : nil
@@ -227,7 +227,7 @@ import Testing
     #expect(!exchange.marks.isEmpty)
 }
 
-@Test func theSubscriptionsBeforeTheOneTooManyAreWhatTheRelayAllows() {
+@Test func relaysLimitIsLearnedFromARefusedSubscription() {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     exchange.relay.endsStoredEvents = false
     exchange.watch(1...900)
@@ -244,7 +244,7 @@ import Testing
     #expect(exchange.relay.peakOpen <= 9)
 }
 
-@Test func aRelayThatWillHaveNothingToDoWithOurOwnKeyStillServesOthers() {
+@Test func relayThatRefusesOurOwnKeyStillServesAccounts() {
     var exchange = Exchange()
     exchange.relay.refusal = { $0.contains { $0.kinds?.contains(.remoteSigning) == true } ? "blocked: kind" : nil }
     exchange.watch([5])
@@ -274,7 +274,7 @@ import Testing
     #expect(exchange.marks.count > marks)
 }
 
-@Test func hostileChallengesAreAnsweredSoManyTimes() {
+@Test func answeredChallengesAreLimited() {
     var exchange = Exchange()
     exchange.watch([5])
     exchange.connect { $0.isAuthenticationRequired = true }

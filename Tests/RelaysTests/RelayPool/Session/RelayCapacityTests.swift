@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Relays
 
-@Test func theLeastOfWhatIsSaidToldAndEnoughHolds() {
+@Test func smallestKnownLimitApplies() {
     var capacity = RelayCapacity(enough: 500_000)
     #expect(capacity.subscriptions == 20)
     #expect(capacity.bytes == 500_000)
@@ -26,7 +26,7 @@ import TimeTestSupport
     #expect(capacity.bytes == 32_768)
 }
 
-@Test func guessesAreForgottenAndWordsAreNot() {
+@Test func guessedLimitsExpireAndStatedOnesDoNot() {
     var capacity = RelayCapacity(enough: 500_000)
     capacity.learn(bytes: 300_000)
     capacity.guess(subscriptions: 7, bytes: 100_000, until: 1_000)
@@ -41,7 +41,7 @@ import TimeTestSupport
     #expect(capacity.bytes == 300_000)
 }
 
-@Test func onlyRefusalsOneAfterTheOtherMakeARow() {
+@Test func onlyConsecutiveRefusalsCount() {
     var row = RejectStreak()
     func refuse(_ number: UInt64, last: UInt64) -> Bool { row.refused(number, last: last) }
     // They were sent at the same time, so they count as one refusal.
@@ -79,11 +79,11 @@ private func limitation(_ document: String) -> RelayLimitation { RelayLimitation
 @Test(arguments: [
     "", "null", "[]", "{", "<html>", #"{"limitation":[]}"#, #"{"limitation":null}"#,
     #"{"limitation":{"max_subscriptions":0,"max_limit":-5,"max_message_length":"many","auth_required":"yes"}}"#,
-]) func aDocumentWithoutLimitsTellsNothing(_ document: String) {
+]) func documentWithoutLimitsSetsNone(_ document: String) {
     #expect(limitation(document) == RelayLimitation())
 }
 
-@Test func absurdLimitsAreReplacedByNearOnes() {
+@Test func absurdLimitsAreClamped() {
     let small = limitation(#"{"limitation":{"max_subscriptions":1,"max_message_length":10,"max_limit":1e0}}"#)
     #expect(small.maxSubscriptions == 3)
     #expect(small.maxMessageLength == 2_048)
@@ -99,7 +99,7 @@ private func limitation(_ document: String) -> RelayLimitation { RelayLimitation
 
 private let document = Array(#"{"limitation":{"max_subscriptions":7}}"#.utf8)
 
-@Test func anInformationDocumentIsBelievedForAWhile() {
+@Test func informationDocumentIsCached() {
     var known = KnownLimitation(age: .seconds(1))
     #expect(known.begin(now: 0) == true)
     #expect(known.limitation == nil)

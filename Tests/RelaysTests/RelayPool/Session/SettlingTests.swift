@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relays
 
-@Test func nothingIsMarkedWhileAnythingIsUnsettled() {
+@Test func marksWaitForUnsettledEvents() {
     var exchange = Exchange()
     exchange.settlesAtOnce = false
     exchange.watch([5], since: 1_000, isEstablished: true)
@@ -20,7 +20,7 @@ import Testing
     #expect(exchange.marks.last.map { $0 >= Exchange.start + 300 } == true)
 }
 
-@Test func marksComeHowEverManyEventsAreUnderway() {
+@Test func marksAdvanceWithManyEventsInFlight() {
     var exchange = Exchange()
     exchange.settlesAtOnce = false
     exchange.watch([5], since: 1_000, isEstablished: true)
@@ -37,7 +37,7 @@ import Testing
     #expect(exchange.marks == exchange.marks.sorted())
 }
 
-@Test func aLiveEventThatWasNotDealtWithIsReadAgainUntilItIs() {
+@Test func unhandledLiveEventIsReadAgain() {
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
@@ -58,7 +58,7 @@ import Testing
     #expect(exchange.marks.count > marks.count)
 }
 
-@Test func aKeyIsEstablishedOnlyWhenItsEventsWereDealtWith() {
+@Test func keyIsEstablishedOnlyOnceItsEventsAreHandled() {
     var exchange = Exchange()
     let wrap = Event.sample(1, .giftWrap, to: .sample(5), at: Exchange.start - 60)
     let note = Event.sample(2, to: .sample(5), at: Exchange.start)
@@ -76,7 +76,7 @@ import Testing
     #expect(exchange.readings(of: wrap).count > 1)
 }
 
-@Test func anEventTheRelayHasNoMoreIsNotAskedForEver() {
+@Test func eventTheRelayLostIsNotRequestedForever() {
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
@@ -89,7 +89,7 @@ import Testing
     #expect(exchange.marks.last.map { $0 > Exchange.start + 300 } == true)
 }
 
-@Test func tooManyEventsNotDealtWithAreReadAgainTogether() {
+@Test func manyUnhandledEventsAreReadAgainTogether() {
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
@@ -105,7 +105,7 @@ import Testing
     #expect(exchange.relay.requests.count < requests + 20)
 }
 
-@Test func resultsThatComeAfterTheConnectionAreHeard() {
+@Test func resultsAfterADisconnectCount() {
     var exchange = Exchange()
     exchange.settlesAtOnce = false
     exchange.watch([5], since: 1_000, isEstablished: true)
@@ -126,7 +126,7 @@ import Testing
     #expect(exchange.marks.last.map { $0 > Exchange.start + 100 } == true)
 }
 
-@Test func aCleanEndMarksWhatALostConnectionDoesNot() {
+@Test func cleanEndSetsAMarkAndALostConnectionDoesNot() {
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)

@@ -6,7 +6,7 @@ import Testing
 
 /// Hours of a relay that is killed, restarts, rejects requests, has little capacity and keeps all events. Keys and
 /// events keep coming, some events are not settled at first, and the router is killed too.
-@Test(arguments: 1...24) func nothingIsMissedHoweverItGoes(_ seed: Int) {
+@Test(arguments: 1...24) func noEventIsMissedThroughFailures(_ seed: Int) {
     var dice = Dice(state: UInt64(seed) &* 0x9e37_79b9_7f4a_7c15)
     var exchange = Exchange {
         $0.keysPerFilter = 8

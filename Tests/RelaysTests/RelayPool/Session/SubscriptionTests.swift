@@ -8,7 +8,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     filters.reduce(into: []) { $0.formUnion($1.tags["p"] ?? []) }
 }
 
-@Test func aNewKeyIsAddedWithoutAGap() throws {
+@Test func newKeyIsAddedWithoutAGap() throws {
     var exchange = Exchange()
     exchange.watch(1...3)
     exchange.connect()
@@ -34,7 +34,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.established.count == 4)
 }
 
-@Test func aNewKeyChangesOnlyItsChunk() {
+@Test func newKeyChangesOnlyItsChunk() {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     exchange.watch(1...550)
     exchange.connect()
@@ -66,7 +66,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.session.requests.lastNumber < 150)
 }
 
-@Test func aKeyThatIsWatchedNoMoreLeavesItsSubscriptionInTime() {
+@Test func unwatchedKeyLeavesItsSubscriptionInTime() {
     var exchange = Exchange()
     exchange.watch(1...3)
     exchange.connect()
@@ -97,7 +97,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.relay.requests.allSatisfy { ClientCommand.request($0.id, $0.filters).json.count <= 131_072 })
 }
 
-@Test func beyondTheRelaysSubscriptionsKindsAreAskedForAndKeysAgainWithAMargin() {
+@Test func requestsSwitchToKindsBeyondTheLimitAndBackWithAMargin() {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     exchange.relay.maxSubscriptions = 8
     exchange.watch(1...500)
@@ -132,7 +132,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.readings(of: live) == [.live])
 }
 
-@Test func nothingIsMissedWhileTheModeChanges() {
+@Test func modeChangeMissesNoEvents() {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     exchange.watch(1...500, since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start) { $0.maxSubscriptions = 8 }
@@ -146,7 +146,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.readings(of: between) == [.live])
 }
 
-@Test func noMoreIsAskedForByNameThanAGuestMayHaveOpen() {
+@Test func subscriptionsByNameStayWithinAGuestsLimit() {
     var exchange = Exchange()
     exchange.watch(1...2_900)
     exchange.connect { $0.maxSubscriptions = 200 }
@@ -171,7 +171,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.established.count == 1_000)
 }
 
-@Test(arguments: [3, 4, 5]) func aRelayWithFewSubscriptionsIsCaughtUpWith(_ subscriptions: Int) {
+@Test(arguments: [3, 4, 5]) func relayWithFewSubscriptionsCatchesUp(_ subscriptions: Int) {
     var exchange = Exchange { $0.keysPerFilter = 50 }
     exchange.relay.maxSubscriptions = subscriptions
     exchange.watch(1...200)
@@ -183,7 +183,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.relay.peakOpen <= subscriptions)
 }
 
-@Test func withoutRoomASubscriptionIsReplacedUnderItsIDAndTheGapIsRead() throws {
+@Test func subscriptionIsReplacedUnderItsIDAndTheGapIsRead() throws {
     var exchange = Exchange()
     exchange.relay.maxSubscriptions = 3
     exchange.watch([1], since: 1_000, isEstablished: true)

@@ -15,7 +15,7 @@ private let fresh = PublicKey.sample(5)
     #expect(exchange.relay.requests.map(\.filters.count) == [2, 3, 2])
 }
 
-@Test(arguments: [true, false], [1, 3, 40, 500]) func nothingIsMissedWhereSeveralFiltersShareOneCap(
+@Test(arguments: [true, false], [1, 3, 40, 500]) func filtersThatShareACapMissNoEvents(
     _ capsTogether: Bool,
     _ cap: Int
 ) {
@@ -45,7 +45,7 @@ private let fresh = PublicKey.sample(5)
     for event in old { #expect(Set(exchange.readings(of: event)) == [.baseline], "\(event.kind)") }
 }
 
-@Test func aRelayThatTakesOneFilterAtATimeIsAskedSo() {
+@Test func relayThatAcceptsOneFilterGetsOnePerRequest() {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     exchange.relay.refusal = { filters in
         filters.count > 1 && filters.contains { $0.limit == 500 } ? "invalid: one filter at a time" : nil
@@ -61,7 +61,7 @@ private let fresh = PublicKey.sample(5)
     #expect(exchange.relay.refused.count <= 2)
 }
 
-@Test func stagesArePackedByLengthAndByWhatTheyTell() {
+@Test func stagesArePackedByLengthAndKind() {
     let named: [Character: Set<String>] = ["p": [fresh.hex]]
     let notes = SweepStage(filter: Filter(kinds: [.textNote], tags: named, since: 100), reading: .stored, pages: 9)
     let lists = SweepStage(filter: Filter(authors: [fresh], kinds: [.relayList]), reading: .stored, pages: 9)

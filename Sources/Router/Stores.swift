@@ -44,10 +44,7 @@ package struct Stores: RouterPart {
         self.now = now
         logger = log.logger
         if let former = try RouterKeyStore(store).retireIfDue(by: claim.identity, now: now()) {
-            logger.notice(
-                "The router's former key retired",
-                metadata: ["npub": "\(NIP19.npub(former.key))"]
-            )
+            logger.notice("The router's former key retired", metadata: ["npub": "\(NIP19.npub(former.key))"])
         }
         registry = try Registry(
             store: store,

@@ -211,7 +211,7 @@ struct Readiness {
         let failed = failures.map { failure in
             Self.issue(
                 "transport-failed",
-                code: failure.hasPlugin ? nil : "transport-failed-no-plugin",
+                kind: failure.hasPlugin ? nil : "transport-failed-no-plugin",
                 ["queue": failure.queue.words, "detail": failure.reason],
                 "\(failure.queue.platform) of \(failure.queue.app): \(failure.reason)",
                 failure.hasPlugin
@@ -227,7 +227,7 @@ struct Readiness {
             if isWithoutTransport, failures.contains(where: { $0.queue == queue }) { return nil }
             return Self.issue(
                 "transport-paused",
-                code: isWithoutTransport ? "transport-paused-no-plugin" : nil,
+                kind: isWithoutTransport ? "transport-paused-no-plugin" : nil,
                 ["queue": queue.words, "reason": reason],
                 "\(queue.platform) of \(queue.app): \(reason)",
                 isWithoutTransport
@@ -289,7 +289,7 @@ struct Readiness {
         return found + facts.issues
     }
 
-    /// `code` selects the message if a problem has several kinds.
+    /// `kind` selects the message if a problem has several kinds.
     private static func issue(
         _ code: String,
         kind: String? = nil,

@@ -154,7 +154,7 @@ struct StatusIssues: Sendable {
         return [
             RouterStatus.Issue(
                 "former-key",
-                code: registry.isResealed ? "former-key" : "former-key-unsealed",
+                kind: registry.isResealed ? "former-key" : "former-key-unsealed",
                 ["count": "\(left)", "all": "\(all)", "at": date.rfc3339],
                 message: "\(left) of \(all) devices are registered to a former key of the router, which \(end)",
                 fix: fix

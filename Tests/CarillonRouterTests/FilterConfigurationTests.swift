@@ -61,22 +61,13 @@ import Testing
               another: { settings: { except: [anything] } }
             """
         ).filters
+        let noise = "filter_plugins.noise.settings"
         #expect(
             filters[0].signals == [
-                Configuration.NamedSignal(name: "dm", path: "filter_plugins.noise.settings.except[0]", line: 6, column: 16),
-                Configuration.NamedSignal(name: "zaps", path: "filter_plugins.noise.settings.except[1]", line: 6, column: 20),
-                Configuration.NamedSignal(
-                    name: "mention",
-                    path: "filter_plugins.noise.settings.difficulty.mention",
-                    line: 8,
-                    column: 18
-                ),
-                Configuration.NamedSignal(
-                    name: "relpy",
-                    path: "filter_plugins.noise.settings.difficulty.relpy",
-                    line: 9,
-                    column: 16
-                ),
+                Configuration.NamedSignal(name: "dm", path: "\(noise).except[0]", line: 6, column: 16),
+                Configuration.NamedSignal(name: "zaps", path: "\(noise).except[1]", line: 6, column: 20),
+                Configuration.NamedSignal(name: "mention", path: "\(noise).difficulty.mention", line: 8, column: 18),
+                Configuration.NamedSignal(name: "relpy", path: "\(noise).difficulty.relpy", line: 9, column: 16),
             ]
         )
         #expect(filters[1].signals.isEmpty && filters[2].signals.isEmpty)

@@ -14,8 +14,8 @@ struct TelegramConfiguration: Sendable {
     /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(except: [
-            "token_file", "token", "bot", "base_url", "wake_message", "batch_message", "linked_message", "stopped_message",
-            "taken_message", "start_message",
+            "token_file", "token", "bot", "base_url", "wake_message", "batch_message", "linked_message",
+            "stopped_message", "taken_message", "start_message",
         ])
         let token = try Self.token(block)
         let expectedURL = "the URL of a Bot API server such as http://127.0.0.1:8081"

@@ -36,7 +36,8 @@ import Testing
     }
 
     @Test func validFilterSettingsGetNoWarning() throws {
-        #expect(try doubts("filter_plugins: { mutes: {}, noise: { settings: { except: [dm, zap], difficulty: 8 } } }").isEmpty)
+        let noise = "{ settings: { except: [dm, zap], difficulty: 8 } }"
+        #expect(try doubts("filter_plugins: { mutes: {}, noise: \(noise) }").isEmpty)
         #expect(try doubts("").isEmpty)
     }
 
@@ -62,7 +63,8 @@ import Testing
 
     @Test func difficultySignalsAreCheckedToo() throws {
         let found = try doubts("filter_plugins: { noise: { settings: { difficulty: { mentoin: 3, reply: 3 } } } }")
-        let doubt = "filter_plugins.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?"
+        let path = "filter_plugins.noise.settings.difficulty.mentoin"
+        let doubt = "\(path): no signal is called 'mentoin'; did you mean 'mention'?"
         #expect(found.count == 1 && found.first?.hasSuffix(doubt) == true)
     }
 

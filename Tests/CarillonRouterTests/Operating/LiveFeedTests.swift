@@ -109,11 +109,11 @@ struct LiveFeedTests {
 
     @Test func issuesHaveACode() {
         let params = Statement("no-relay", ["count": "2"])
-        var issue = RouterStatus.Issue(code: "no-relay", message: "none of 2", params: params, fix: "look", severity: .error)
+        var issue = RouterStatus.Issue(code: "no-relay", message: "none", params: params, fix: "look", severity: .error)
         let entry = LiveEntry(issue, isResolved: false, at: 1_000)
         #expect(
             entry.json.contains(
-                #""code":"no-relay","words":"none of 2","params":{"code":"no-relay","values":{"count":"2"}}"#
+                #""code":"no-relay","words":"none","params":{"code":"no-relay","values":{"count":"2"}}"#
             )
         )
         issue.params = nil

@@ -36,7 +36,7 @@ struct ChannelCommand {
         environment = try ChannelCommand.takeOption("--environment", of: ["production", "sandbox"], from: &words)
             .map { $0 == "sandbox" ? .sandbox : .production }
         let (verb, rest) = (words.first, words.dropFirst())
-        guard storage == nil || verb == "create" else { throw PluginError("--storage: only allowed with 'create'") }
+        guard storage == nil || verb == "create" else { throw PluginError("--storage: expected only with 'create'") }
         switch (verb, rest.count) {
         case ("create", 0): action = .create(keepsLatest: storage == "latest")
         case ("list", 0): action = .list

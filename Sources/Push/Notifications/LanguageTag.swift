@@ -111,7 +111,7 @@ struct LanguageLineage: Sendable {
         self.script = script
     }
 
-    /// Returns spellings with and without the script. It is left out only if it is the usual one.
+    /// Returns spellings with and without the script. Omits the script only if it is the language's usual one.
     private static func spellings(_ language: String, _ script: String, _ region: String?) -> [String] {
         let short = language + (region.map { "-\($0)" } ?? "")
         let isUsual = Locale.Language(identifier: short).script?.identifier ?? "" == script

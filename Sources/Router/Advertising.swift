@@ -209,7 +209,7 @@ struct Announcer: Sendable {
         let (configuration, registry) = (plane.settings.configuration, plane.stores.registry)
         let (transports, advertising) = (plane.outgoing.transports, plane.relays.advertising)
         if advertising.first?.event == nil, configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
-            logger.warning("relay.url is not set, so the advertisement leads nobody here from another machine")
+            logger.warning("relay.url is not set, so other machines cannot use the advertised address")
         }
         let terms = PushTerms(
             platforms: transports.current.platforms,

@@ -126,7 +126,7 @@ struct ExpensivePatterns {
         while (try? await pause()) != nil {
             for (rule, count) in patterns.newCounts(in: counts()) {
                 logger.warning(
-                    "A rule's pattern was too dear for some texts, and did not match them",
+                    "A rule's pattern was too slow for some texts and did not match them",
                     metadata: ["rule": "\(rule)", "texts": "\(count)"]
                 )
             }

@@ -87,7 +87,7 @@ final class Operators: RouterPart {
             }
         } catch {
             logger.warning(
-                "Commands cannot ask this router, but by the API",
+                "The command socket could not be opened; commands can reach this router only through the API",
                 metadata: ["socket": "\(socket)", "reason": "\(error)"]
             )
         }

@@ -136,8 +136,8 @@ final class RegistryListeners: Sendable {
             NeutralTexts(
                 title: name,
                 body:
-                    "Somebody wants to be notified here from another account. If that is you, register there once more with the code "
-                    + "\(request.code.text). If not, do nothing: all stays as it is."
+                    "Another account wants to send notifications to this device. If it is yours, register there again with the code "
+                    + "\(request.code.text). If not, ignore this message."
             )
         )
         notification.expiresAt = request.expiresAt

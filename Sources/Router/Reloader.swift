@@ -46,7 +46,7 @@ final class Reloader: Sendable {
     /// once more after it.
     func reloadAtSignal() async {
         guard gate.enterOrAsk() else {
-            return logger.info("Another reload is under way; the configuration is read once more behind it")
+            return logger.info("Another reload is in progress; the configuration will be read again after it")
         }
         _ = await readAgain()
     }
@@ -68,7 +68,7 @@ final class Reloader: Sendable {
         switch result {
         case .done(let restart, let warnings, _):
             refusal.withLock { $0 = nil }
-            logger.notice("The configuration was read anew and is in force")
+            logger.notice("The configuration was reloaded")
             logger.warn(of: warnings)
             if !restart.isEmpty {
                 logger.warning(
@@ -76,14 +76,14 @@ final class Reloader: Sendable {
                     metadata: ["keys": "\(restart.joined(separator: ", "))"]
                 )
             }
-            process.serviceManager?.ready("Serving, with the configuration read anew")
+            process.serviceManager?.ready("Serving with the reloaded configuration")
         case .refused(let mistakes):
             // Without a file a restart does not fail.
             if process.reread != nil { refusal.withLock { $0 = (mistakes.all, plane.environment.now()) } }
             for mistake in mistakes.all {
-                logger.error("The new configuration is refused", metadata: ["mistake": "\(mistake)"])
+                logger.error("The new configuration was rejected", metadata: ["mistake": "\(mistake)"])
             }
-            process.serviceManager?.ready("Serving, with the old configuration: the new one has mistakes")
+            process.serviceManager?.ready("Serving with the old configuration: the new one has errors")
         case .busy:
             break
         }
@@ -195,7 +195,7 @@ extension Logger {
     /// Settings of an active configuration that are valid but probably not intended.
     func warn(of doubts: [Diagnostic]) {
         for doubt in doubts {
-            warning("The configuration may not say what is meant", metadata: ["doubt": "\(doubt)"])
+            warning("The configuration may contain an error", metadata: ["doubt": "\(doubt)"])
         }
     }
 }

@@ -93,7 +93,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
     }
 
     func queueResumed(_ queue: QueueName) {
-        logger.notice("Deliveries go on", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
+        logger.notice("Deliveries resumed", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
     }
 
     /// The courier says it itself.
@@ -101,7 +101,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
 
     /// Logged once per store: later operations on it fail too and are not logged again.
     @Sendable func damaged(_ fault: StoreError) {
-        logger.critical("A database is damaged; nothing is written to it any more", metadata: ["error": "\(fault)"])
+        logger.critical("A database is damaged; writes to it stopped", metadata: ["error": "\(fault)"])
     }
 }
 

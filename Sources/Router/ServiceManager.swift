@@ -26,7 +26,7 @@ package struct ServiceManager: Sendable {
 
     /// Reports a reload of the configuration (`Type=notify-reload`); ``ready(_:)`` must follow, even after an error.
     package func reloading(monotonicMicroseconds: UInt64) {
-        send(["RELOADING=1", "MONOTONIC_USEC=\(monotonicMicroseconds)", "STATUS=Reading the configuration anew"])
+        send(["RELOADING=1", "MONOTONIC_USEC=\(monotonicMicroseconds)", "STATUS=Reloading the configuration"])
     }
 
     package func stopping() { send(["STOPPING=1", "STATUS=Stopping"]) }

@@ -83,7 +83,7 @@ final class Sockets: RouterPart {
         }
         feedEnded = { [hasFeedEnded, stopsAtEnd = configuration.feed?.stopsAtEnd ?? false] _ in
             hasFeedEnded.set(true)
-            logger.notice(stopsAtEnd ? "Stopping, as the feed has ended" : "Serving on without the feed")
+            logger.notice(stopsAtEnd ? "Stopping because the feed has ended" : "Continuing without the feed")
             if stopsAtEnd { stop.send() }
         }
         feed = try configuration.feed.map { feed in

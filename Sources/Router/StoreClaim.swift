@@ -69,8 +69,8 @@ package struct RouterError: Error, CustomStringConvertible {
 
     static let storeOfMember = RouterError(
         description:
-            "store.path: the store is a cluster member's, and the configuration has no block 'cluster': a router that served it "
-            + "alone would send what the others send. carillon cluster export makes it a store of its own"
+            "store.path: the store is a cluster member's, and the configuration has no block 'cluster': a single router "
+            + "would send the other members' pushes again. carillon cluster export turns it into a separate store"
     )
 
     /// Root would leave files behind that the service can no longer use, in places that the service can choose.

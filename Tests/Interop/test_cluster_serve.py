@@ -91,4 +91,4 @@ def test_a_registry_of_its_own_cannot_join(tmp_path, lab, cluster, stopped_route
     alone.configuration["cluster"] = cluster.members[0].configuration["cluster"] | {"name": "alone"}
     alone.spawn()
     assert alone.process.wait(timeout=30) == 1
-    assert "begins with an empty one" in alone.log_text
+    assert "starts with an empty registry" in alone.log_text

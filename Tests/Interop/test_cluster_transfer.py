@@ -103,7 +103,7 @@ def test_export_and_import_keep_queued_pushes(lab, relay, cluster, alone):
     first = cluster.add(None)
     shutil.rmtree(first.folder)
     shutil.copytree(alone.folder, first.folder)
-    assert "begins with an empty one" in refused(first)
+    assert "starts with an empty registry" in refused(first)
     killed_in_the_middle("adopt", first)
     assert "is being adopted" in refused(first)
     block = first.configuration.pop("cluster")

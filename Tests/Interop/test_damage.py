@@ -183,7 +183,7 @@ def test_damage_while_running_is_reported_once_and_stops_writing(filled, lab, al
         refused = [message for is_accepted, message in answers if not is_accepted]
         assert len(refused) >= 30 and all(message.startswith("error: ") for message in refused)
         assert router.is_running
-    assert router.log_text.count("A database is damaged; nothing is written to it any more") == 1
+    assert router.log_text.count("A database is damaged; writes to it stopped") == 1
     assert str(path) in router.log_text and "carillon store rescue" in router.log_text
     router.stop()
     assert str(path) in refusal(router)

@@ -103,7 +103,7 @@ def test_the_router_continues_after_standard_input_ends(stopped_router, lab, reg
     registered()
     router.process.stdin.write(line(bob.note("by standard input", alice)).encode())
     router.process.stdin.close()
-    router.wait_for_log("Serving on without the feed")
+    router.wait_for_log("Continuing without the feed")
     with Socket(router) as socket:
         socket.publish(bob.note("by the socket", alice))
     assert bodies(lab.accepted(2)) == ["by standard input", "by the socket"]

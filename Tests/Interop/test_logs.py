@@ -104,4 +104,4 @@ def test_the_journal_gets_fields(stopped_router, lab, alice, bob, tmp_path):
     journal.close()
     path.unlink()
     carillon("reload", "--config", router.configuration_file)
-    wait_until(lambda: "in force" in router.log.read_text(), "the log goes to standard error")
+    wait_until(lambda: "configuration was reloaded" in router.log.read_text(), "the log goes to standard error")

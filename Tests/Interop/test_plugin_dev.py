@@ -193,7 +193,7 @@ def test_plugin_dev_runs_without_a_lab(tmp_path):
         environment = os.environ | {"PATH": "/usr/bin:/bin"}
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
         assert run.returncode == 0, run.stdout + run.stderr
-        assert "carillon-lab is not installed beside this program or on the PATH: answers are played" in run.stdout
+        assert "carillon-lab is not installed next to this program or on the PATH: responses are simulated" in run.stdout
         assert "← 200" in run.stdout
         run = subprocess.run([*command, "--lab"], capture_output=True, text=True, timeout=60, env=environment)
         assert run.returncode != 0 and "--lab: carillon-lab is not installed" in run.stderr

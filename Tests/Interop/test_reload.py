@@ -14,8 +14,8 @@ from console import Console
 from nostr import Socket, device_token, ios
 from programs import carillon, free_port, wait_until
 
-IN_FORCE = "The configuration was read anew and is in force"
-REFUSED = "The new configuration is refused"
+IN_FORCE = "The configuration was reloaded"
+REFUSED = "The new configuration was rejected"
 
 
 def hang_up(router, answer: str = IN_FORCE):
@@ -192,7 +192,7 @@ def test_a_signal_during_a_reload_is_not_lost(stopped_router, lab, alice, bob):
         assert console.ask("/v1/reload", "POST")[0] == 409
         rules(router, "for the signal")
         router.process.send_signal(signal.SIGHUP)
-        router.wait_for_log("the configuration is read once more behind it")
+        router.wait_for_log("the configuration will be read again after it")
         # The second reading finds a file, and so does the first if it has not come that far.
         (router.folder / "AuthKey.p8").write_bytes(right)
         (router.folder / "AuthKey.p8").chmod(0o600)

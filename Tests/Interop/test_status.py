@@ -112,7 +112,7 @@ def test_a_refused_reload_is_shown_until_the_next_successful_one(router, alice, 
     router.configuration["relay"] = good | {"limits": {"connections": "many"}}
     assert router.configuration_file.exists()
     router.process.send_signal(signal.SIGHUP)
-    router.wait_for_log("The new configuration is refused")
+    router.wait_for_log("The new configuration was rejected")
     # Commands read the file as well, and have to know whom to ask.
     router.configuration["relay"] = good
     shown = status(router)
@@ -125,7 +125,7 @@ def test_a_refused_reload_is_shown_until_the_next_successful_one(router, alice, 
 def test_a_standalone_router_reports_that_it_has_no_cluster(router):
     for words in [("cluster", "status"), ("cluster", "members")]:
         run = carillon(*words, "--config", router.configuration_file)
-        assert run.returncode == 1 and "this router serves alone" in run.stderr, run.stderr
+        assert run.returncode == 1 and "this router is not a cluster member" in run.stderr, run.stderr
 
 
 def test_only_the_owner_can_reach_the_admin_socket(router):

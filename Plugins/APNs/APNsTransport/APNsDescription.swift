@@ -6,7 +6,7 @@ public enum APNsDescription {
           "name": "Apple Push Notification service",
           "block": "apns",
           "doc": "What Apple's devices get: members of the aps dictionary, which are merged into ours last.",
-          "target": {"kind": "token", "expected": "the device token that the platform handed out"},
+          "target": {"kind": "token", "expected": "the device token from the platform"},
           "fields": [
             {
               "name": "environment", "secret": false,

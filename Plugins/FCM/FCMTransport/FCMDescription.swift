@@ -6,7 +6,7 @@ public enum FCMDescription {
           "name": "Firebase Cloud Messaging",
           "block": "fcm",
           "doc": "What Android devices get through FCM: members of the message's android object.",
-          "target": {"kind": "token", "expected": "the device token that the platform handed out"},
+          "target": {"kind": "token", "expected": "the device token from the platform"},
           "configuration": {
             "doc": "FCM: an app on Android.",
             "schema": {

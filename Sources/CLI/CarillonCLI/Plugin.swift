@@ -200,7 +200,7 @@ struct PluginCheck: AsyncParsableCommand {
     @Option(help: "The interpreter for a Python plugin. Default: the system's python3.")
     var python: String?
 
-    @Flag(help: ArgumentHelp("Run the checks in this process, as the command asks of itself.", visibility: .hidden))
+    @Flag(help: ArgumentHelp("Run the checks in this process, in a child of the command.", visibility: .hidden))
     var inProcess = false
 
     func validate() throws {

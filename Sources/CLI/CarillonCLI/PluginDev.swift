@@ -23,7 +23,7 @@ struct PluginDev: AsyncParsableCommand {
 
             If the package carillon-lab is installed, all requests except those to this machine go to a lab, and \
             "carillon-lab misbehave" changes its responses. Without it, or with --no-lab or --answer, responses are \
-            simulated and nothing is sent.
+            simulated and no request is sent.
 
             Without --once this runs again whenever a file in the folder changes, until ^C. With --once it exits with \
             status 1 if the build, a check or a delivery fails.
@@ -95,9 +95,9 @@ struct PluginDev: AsyncParsableCommand {
     private func startLab() async throws -> PluginDevLab? {
         guard lab != false, answer == nil else { return nil }
         guard let path = PluginDevLab.path else {
-            let words = "carillon-lab is not installed beside this program or on the PATH"
+            let words = "carillon-lab is not installed next to this program or on the PATH"
             if lab == true { throw ValidationError("--lab: \(words); it comes with the package carillon-lab") }
-            print("\(words): answers are played, and nothing is sent\n")
+            print("\(words): responses are simulated, no request is sent\n")
             return nil
         }
         let lab = try await PluginDevLab.start(path)

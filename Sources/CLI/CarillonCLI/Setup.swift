@@ -118,7 +118,7 @@ private struct SetupDialogue {
 
     /// Asks until all questions are answered and confirmed.
     mutating func run() throws -> SetupAnswers {
-        print("Enter takes the answer in [brackets], ? explains, < goes back. Nothing is written before the end.\n")
+        print("Enter accepts the answer in [brackets], ? explains, < goes back. Files are written only at the end.\n")
         while true {
             if let question = interview.question {
                 try ask(question)

@@ -134,7 +134,7 @@ struct ServiceExample: Sendable {
 
     /// Returns the block for `services`.
     func block(matrixServer: String) -> [String] {
-        ["        # As in contrib/examples/push-services/\(name).yaml, which says what people register."]
+        ["        # As in contrib/examples/push-services/\(name).yaml, which describes registrations."]
             + lines.map { "        " + $0.replacing("https://matrix.example.org/", with: "\(matrixServer)/") }
     }
 }

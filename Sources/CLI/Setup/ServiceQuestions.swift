@@ -106,7 +106,7 @@ struct ServiceQuestions: Sendable {
             SetupQuestion(
                 key: "web.navigate",
                 prompt: "Browsers: page of your app that a tap opens (none: your service worker decides)",
-                help: "Safari shows notifications by itself if there is one, also without a service worker.",
+                help: "If you set one, Safari shows notifications automatically, even without a service worker.",
                 suggestion: ""
             ) { text throws(SetupError) in text == "none" ? "" : try SetupChecks.address(text) },
         ]
@@ -146,7 +146,7 @@ struct ServiceQuestions: Sendable {
                 return name
             },
             secret("telegram.token_file", "Telegram: file with the bot's token", "the token that @BotFather gave"),
-            address("telegram.base_url", "Telegram: Bot API server in place of Telegram's"),
+            address("telegram.base_url", "Telegram: Bot API server to use instead of Telegram's"),
         ]
     }
 
@@ -161,7 +161,7 @@ struct ServiceQuestions: Sendable {
         ) + [
             SetupQuestion(
                 key: "mqtt.topic_prefix",
-                prompt: "MQTT: what all topics begin with",
+                prompt: "MQTT: prefix of all topics",
                 help: "People register the rest of a topic: phones/alice becomes carillon/phones/alice.",
                 suggestion: "carillon"
             ) { text throws(SetupError) in
@@ -179,7 +179,7 @@ struct ServiceQuestions: Sendable {
             SetupQuestion(
                 key: "webhook.url",
                 prompt: "Webhooks: address of your app's server (none: endpoints of users only)",
-                help: "It gets what goes to devices that name no endpoint of their own, with their token as recipient.",
+                help: "Receives pushes for devices without their own endpoint, with the device's token as recipient.",
                 suggestion: ""
             ) { text throws(SetupError) in text == "none" ? "" : try SetupChecks.address(text) }
         ]
@@ -287,8 +287,8 @@ struct ServiceQuestions: Sendable {
     private func port(_ key: String, _ name: some StringProtocol) -> SetupQuestion {
         SetupQuestion(
             key: key,
-            prompt: "\(name): port (none: the usual one of the encryption)",
-            help: "Ask whoever runs the server.",
+            prompt: "\(name): port (none: the default port of the encryption)",
+            help: "Ask the server's operator.",
             suggestion: ""
         ) { text throws(SetupError) in
             if text == "none" { return "" }
@@ -304,7 +304,7 @@ struct ServiceQuestions: Sendable {
         return SetupQuestion(
             key: key,
             prompt: prompt,
-            help: "A file with \(what) and nothing else, which others cannot read: (umask 077; cat > FILE)"
+            help: "A file with only \(what), which other users cannot read: (umask 077; cat > FILE)"
         ) { text throws(SetupError) in try SetupChecks.secretFile(text, machine) }
     }
 

@@ -125,7 +125,7 @@ enum SetupChecks {
         guard let content = machine.read(path) else { throw SetupError("cannot read \(path)") }
         guard (try? P256PrivateKey(pem: content)) != nil else {
             throw SetupError(
-                "\(path) holds no private key on P-256; expected a file with a line -----BEGIN PRIVATE KEY-----"
+                "\(path) does not contain a P-256 private key; expected a file with a line -----BEGIN PRIVATE KEY-----"
             )
         }
         return path
@@ -141,7 +141,7 @@ enum SetupChecks {
         let missing = ["project_id", "client_email", "private_key"].filter { members?[$0]?.writtenText == nil }
         guard members != nil, missing.count < 3 else {
             throw SetupError(
-                "\(path) is no service account; expected the JSON file that the Firebase console makes under "
+                "\(path) is not a service account; expected the JSON file that the Firebase console makes under "
                     + "Project settings, Service accounts"
             )
         }

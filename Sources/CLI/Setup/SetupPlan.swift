@@ -178,12 +178,12 @@ package struct SetupPlan: Sendable {
             "#     \(checkCommand)",
             "#     \(reload)",
             "#",
-            "# Relative paths start from this file's folder. contrib/docs/configuration.md lists everything that can stand here.",
+            "# Relative paths start from this file's folder. contrib/docs/configuration.md lists all settings.",
             "",
             "# Who this router is: phones encrypt their registrations to this key. Keep a copy of the file.",
             "identity: { key_file: \(state("carillon.key")) }",
             "",
-            "# Registrations; beside it what waits, names that notifications speak of, and the trace for `carillon explain`.",
+            "# Registrations. The same folder has queued pushes, names for notifications, and the trace for `carillon explain`.",
             "store: { path: \(state("carillon.sqlite")) }",
             "",
             "# The relay socket, where phones register and events come in.",
@@ -192,23 +192,23 @@ package struct SetupPlan: Sendable {
         ]
         lines.append(
             url.isEmpty
-                ? "  # url: wss://notify.example.com     # how clients reach it, once a web server with TLS stands before it"
-                : "  url: \(quoted(url))     # how clients reach it; proofs of NIP-42 have to name it"
+                ? "  # url: wss://notify.example.com     # how clients reach it, through a web server with TLS"
+                : "  url: \(quoted(url))     # how clients reach it; NIP-42 proofs must name it"
         )
         if let contact = answers["contact"], !contact.isEmpty {
             lines.append("  contact: \(quoted("mailto:" + contact))")
         }
         lines += [
             "",
-            "# Relays where everybody registered is watched. Users' own relays are found there.",
+            "# Relays watched for all registered users. The router finds each user's own relays there.",
             relays.isEmpty ? "# relays: { always: [wss://relay.example.com] }" : "relays: { always: \(list(relays)) }",
             "",
-            "# What notifications say.",
+            "# The texts of notifications.",
             rulesText == nil
                 ? "# rules: rules.yaml                  # the built-in rules; `carillon rules default` prints them as a start"
                 : "rules: rules.yaml",
             "",
-            "# What a device gets that asked for no mode: wake (a signal), nudge (a neutral text), sealed (encrypted), alert (all).",
+            "# The mode of devices that request none: wake (a signal), nudge (a neutral text), sealed (encrypted), alert (all).",
             "# defaults: { mode: wake, cooldown_seconds: 60, window_seconds: 30, daily_cap: 100 }",
             "",
             "plugins: { folders: \(list([answers["plugins"] ?? "plugins"])) }",
@@ -238,7 +238,7 @@ package struct SetupPlan: Sendable {
             ]
         }
         lines += ["apps:", "  default:"] + blocks.lines
-        lines += ["    # What else a block can say, and what clients register: contrib/docs/push-services.md.", ""]
+        lines += ["    # All settings of a block, and what clients register: contrib/docs/push-services.md.", ""]
         return lines.joined(separator: "\n")
     }
 
@@ -255,7 +255,7 @@ package struct SetupPlan: Sendable {
 
     private var dropIn: String {
         var lines = [
-            "# What `carillon setup` adds to the unit. It goes to /etc/systemd/system/carillon.service.d/setup.conf.",
+            "# Settings that `carillon setup` adds to the unit. Install it as /etc/systemd/system/carillon.service.d/setup.conf.",
             "[Service]",
         ]
         lines += credentialFiles.map { "LoadCredential=\($0.name):\($0.path)" }
@@ -277,7 +277,7 @@ struct WebServerTexts {
     var caddy: String {
         let handler = plugins.map { "    handle /plugins/* {\n        reverse_proxy \($0)\n    }\n" } ?? ""
         return """
-            # Caddy gets the certificate by itself, and says in X-Forwarded-For who each client is.
+            # Caddy gets the certificate automatically, and sends each client's address in X-Forwarded-For.
             \(host) {
             \(handler)    reverse_proxy \(listen)
             }

@@ -57,7 +57,7 @@ package struct SetupQuestions: Sendable {
             SetupQuestion(
                 key: "plugins",
                 prompt: "Folder with the plugins (libCarillon….so)",
-                help: "None were found beside this program.",
+                help: "No plugins were found next to this program.",
                 suggestion: machine.pluginFolder,
                 isAsked: machine.pluginFolder == nil
             ) { text throws(SetupError) in try SetupChecks.path(text, machine) }
@@ -83,13 +83,13 @@ package struct SetupQuestions: Sendable {
             SetupQuestion(
                 key: "relays",
                 prompt: "Relays that most of your users are on (commas between; none)",
-                help: "Everybody registered is watched there. The router finds the relays of single users by itself.",
+                help: "The router watches them for all users. It finds each user's own relays automatically.",
                 suggestion: ""
             ) { text throws(SetupError) in try SetupChecks.relays(text) },
             SetupQuestion(
                 key: "contact",
                 prompt: "Your e-mail address, shown to clients (none)",
-                help: "The router shows it beside its name. Push services of browsers get it too.",
+                help: "The router shows it next to its name. Push services of browsers get it too.",
                 suggestion: ""
             ) { text throws(SetupError) in text == "none" ? "" : try SetupChecks.mail(text) },
         ]
@@ -140,14 +140,14 @@ package struct SetupQuestions: Sendable {
         questions += [
             SetupQuestion(
                 key: "ca_file",
-                prompt: "File with further root certificates",
-                help: "For a lab, or servers with certificates of your own.",
+                prompt: "File with additional root certificates",
+                help: "For a lab, or servers with your own certificates.",
                 suggestion: "",
                 isAsked: false
             ) { text throws(SetupError) in try SetupChecks.path(text, machine) },
             SetupQuestion(
                 key: "allow_private",
-                prompt: "Private networks that users' endpoints may lie in",
+                prompt: "Private networks that may contain users' endpoints",
                 help: "As in 10.1.2.0/24.",
                 suggestion: "",
                 isAsked: false

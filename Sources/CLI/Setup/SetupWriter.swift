@@ -39,7 +39,7 @@ package struct SetupWriter {
         defer { for file in files { unlink(file.path + Self.suffix) } }
         for file in files {
             guard FileManager.default.contents(atPath: file.path) != nil || !Self.isSomething(file.path) else {
-                throw SetupError("cannot write \(file.path): there is something that is no readable file")
+                throw SetupError("cannot write \(file.path): it exists, but is not a readable file")
             }
             try prepare(file)
         }

@@ -6,7 +6,7 @@ import Synchronization
 struct ForeignMessageError: Error, CustomStringConvertible {
     init() {}
 
-    var description: String { "it was not made with the router's key: let nobody else write to these subjects" }
+    var description: String { "it was not made with the router's key: let only members write to these subjects" }
 }
 
 /// Authenticates messages between members of a cluster: each ends with an HMAC-SHA-256 over its subject and its bytes.

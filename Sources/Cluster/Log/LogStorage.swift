@@ -88,7 +88,7 @@ enum PartitionLogError: Error, Hashable, CustomStringConvertible {
         case .otherFormat(let found):
             """
             the partition's log has the format \(found), and this version of Carillon expects \(LogRecord.formatVersion): run \
-            the version that wrote it, or remove the cluster's streams to begin an empty cluster
+            the version that wrote it, or remove the cluster's streams to start an empty cluster
             """
         case .notOpen: "the partition's log is not open"
         case .tooLong(let count): "a transaction of \(count) bytes is more than the \(LogRecord.longest) of a record"

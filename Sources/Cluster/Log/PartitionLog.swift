@@ -289,7 +289,7 @@ struct PartitionLog: Sendable {
 
     private mutating func begin(_ record: LogRecord, at sequence: UInt64, _ now: Deadline) -> [Action] {
         guard (try? contents.add(record, record.bytes, at: sequence)) != nil else {
-            return carry(reader.contradiction("a beginning was stored at the wrong place"), now)
+            return carry(reader.contradiction("a start record was stored at the wrong position"), now)
         }
         return ready()
     }

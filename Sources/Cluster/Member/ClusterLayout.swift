@@ -186,7 +186,7 @@ enum ClusterError: Error, Hashable, CustomStringConvertible {
         case .beingExported:
             "the cluster is being exported into one store: finish that with carillon cluster export, where that store is"
         case .exported:
-            "the cluster was exported into one store, and a router serves that alone: take the block 'cluster' out there, or adopt that store"
+            "the cluster was exported into one store for a single router: remove the block 'cluster' there, or adopt that store"
         }
     }
 }

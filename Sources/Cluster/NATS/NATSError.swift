@@ -25,7 +25,7 @@ enum NATSError: Error, Hashable, CustomStringConvertible {
         case .disconnected: "there is no connection to NATS"
         case .lost: "the connection to NATS was lost before the answer"
         case .late: "NATS did not answer in time"
-        case .noResponders: "nobody listens on the subject"
+        case .noResponders: "the subject has no subscriber"
         case .closed: "the client of NATS is closed"
         case .invalidSubject: "the subject has an empty part, a space or a wildcard"
         case .invalidHeader(let name): "the header \(name) does not fit into a line"

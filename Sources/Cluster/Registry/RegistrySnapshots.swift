@@ -34,7 +34,7 @@ struct RegistrySnapshots: Sendable {
             case .otherFormat(let found):
                 """
                 the registry's snapshot has the format \(found), and this version of Carillon expects 1: run the version \
-                that wrote it, or remove the cluster's streams to begin an empty cluster
+                that wrote it, or remove the cluster's streams to start an empty cluster
                 """
             case .cannotRead(let file): "cannot read \(file)"
             case .cannotWrite(let file): "cannot write \(file)"

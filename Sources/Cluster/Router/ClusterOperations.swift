@@ -40,7 +40,7 @@ package struct ClusterMove: OperatorAnswer, Equatable {
 
     package var text: String {
         let place = owner.map { "is at \($0)" } ?? "has no owner at this moment"
-        guard let to else { return "partition \(partition) \(place), and belongs to nobody in particular again" }
+        guard let to else { return "partition \(partition) \(place), and is assigned automatically again" }
         return owner == to
             ? "partition \(partition) \(place), and stays there while \(to) lives"
             : "partition \(partition) \(place), and moves to \(to); carillon cluster status shows when it is there"
@@ -101,7 +101,7 @@ struct ClusterOperations: Sendable {
                     Sentence(
                         "drain-gone",
                         ["member": name],
-                        "\(name) went away without a word: it owns nothing any more"
+                        "\(name) left without a message and no longer owns a partition"
                     )
                 )
             }
@@ -198,7 +198,7 @@ extension ClusterPart {
 
     /// The failure of all of them if the router is not in a cluster.
     package static let alone = OperationError.unknown(
-        Sentence("serves-alone", [:], "this router serves alone: its configuration has no block 'cluster'")
+        Sentence("serves-alone", [:], "this router is not a cluster member: its configuration has no block 'cluster'")
     )
 
     private static func statusEndpoint(_ operations: ClusterOperations?) -> APIOperation {
@@ -216,11 +216,11 @@ extension ClusterPart {
         .report(
             .post("/v1/cluster/drain"),
             .router,
-            "Has a member of the cluster hand over all its partitions and take none until it starts again, or take its "
-                + "share again.",
+            "Drains a cluster member: it transfers all its partitions and takes none until its next start. Or undoes "
+                + "that.",
             [
                 .query("member", .text(64), "The member's name.", isRequired: true),
-                .query("undo", .flag, "Have it take its share again."),
+                .query("undo", .flag, "Undo the drain: the member takes its share again."),
             ]
         ) { call in
             guard let operations else { throw alone }
@@ -236,7 +236,7 @@ extension ClusterPart {
             "Moves a partition of the cluster to a member, where it stays while that member lives.",
             [
                 .query("partition", .integer(0...255), "Its number.", isRequired: true),
-                .query("member", .text(64), "The member's name; wherever it belongs when left out."),
+                .query("member", .text(64), "The member's name. Default: assigned automatically."),
             ]
         ) { call in
             guard let operations else { throw alone }

@@ -59,7 +59,7 @@ package final class ClusterPart: Membership {
                 message:
                     "foreign-messages: \(seal.passedOver) messages over NATS that no member of the cluster wrote were "
                     + "passed over, the last at \(last.words)",
-                fix: "give the routers an account of their own at the servers, so that nobody else can write to the "
+                fix: "give the routers their own account at the NATS servers, so that no other client can write to the "
                     + "cluster's subjects; carillon cluster members shows who is a member"
             )
         ]

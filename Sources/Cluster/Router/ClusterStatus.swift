@@ -148,8 +148,8 @@ extension ClusterStatus {
             .one("carillon_cluster_waiting", "Deliveries that wait in the partitions that this member owns.", waiting),
             .one(
                 "carillon_cluster_duplicates_total",
-                "Deliveries that were due in partitions that this member took over from one that did not hand them over: at most so "
-                    + "many were sent twice, under one id.",
+                "Deliveries that were due in partitions that this member took over from one that did not hand them over: the maximum "
+                    + "number of deliveries sent twice, under one id.",
                 repeats,
                 .counter
             ),

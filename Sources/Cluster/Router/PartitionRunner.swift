@@ -88,7 +88,7 @@ final class PartitionRunner: Sendable {
         for (group, events) in groups {
             guard let source = group.origin.source(parts.order(of:)) else {
                 // It would come again for ever, and everything in its batch with it.
-                logger.error("A requested notification cannot be read by this member's rules; it is left out")
+                logger.error("Skipped a requested notification that this member's rules cannot read")
                 join.end([:])
                 continue
             }
@@ -130,7 +130,7 @@ final class PartitionRunner: Sendable {
 /// The devices, as long as this member may send to them.
 private struct LeasedDevices: DeviceDirectory {
     struct NoLease: Error, CustomStringConvertible {
-        let description = "the lease of the partition is not renewed; nothing is sent"
+        let description = "the lease of the partition is not renewed; sending is paused"
     }
 
     let devices: RegisteredDevices

@@ -221,7 +221,7 @@ package struct ContextStoreError: Error, CustomStringConvertible {
     package var description: String {
         switch code {
         case .foreign:
-            "\(path) is another program's database, so names and notes are not kept there: give them a file of their own"
+            "\(path) is another program's database, so names and notes are not stored there: configure a separate file"
         case .unusable(let reason):
             "cannot store names and notes in \(path): \(reason). Check that its directory exists and is writable."
         }

@@ -136,7 +136,7 @@ package struct PushTargetDescription: Hashable, Sendable {
     init(_ reader: DescriptionReader) throws {
         let members = try reader.members("kind", "pattern", "expected", "chosen")
         kind = try members.required("kind", of: reader).choice(Kind.self)
-        expected = try members["expected"]?.text() ?? "the device token that the platform handed out"
+        expected = try members["expected"]?.text() ?? "the device token from the platform"
         pattern = try members["pattern"]?.pattern(expected: expected)
         isChosen = try members["chosen"]?.flag() ?? false
     }

@@ -26,7 +26,7 @@ package struct PreferenceChange: Sendable {
     /// The content of a registration with these changes.
     func apply(to json: String) throws(RegistrationError) -> String {
         guard let value = try? JSONValue(parsing: json), case .object(let object) = value else {
-            throw .invalid("the registration cannot be read any more")
+            throw .invalid("the stored registration is not readable; register again")
         }
         var text = JSONText()
         Self.append(.object(Self.merged(object, patch)), to: &text)

@@ -22,7 +22,7 @@ struct PushTarget {
             reader.object["token"] == nil && ["push_endpoint", "subscription"].contains { reader.object[$0] != nil }
         switch description?.kind ?? (named ? .endpoint : .token) {
         case .token:
-            let expected = description?.expected ?? "the device token that the platform handed out"
+            let expected = description?.expected ?? "the device token from the platform"
             guard let token = try reader.text("token", limit: RegistrationLimits.token),
                 description?.pattern?.matches(token) ?? true
             else { throw reader.refusal("token", expected: expected) }

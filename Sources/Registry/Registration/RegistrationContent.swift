@@ -152,7 +152,7 @@ extension RegistrationContent {
             fields[member.name] = text
         }
         guard fields.count <= RegistrationLimits.fields else {
-            throw .invalid("registration content: expected at most \(RegistrationLimits.fields) further fields")
+            throw .invalid("registration content: expected at most \(RegistrationLimits.fields) additional fields")
         }
         return fields
     }

@@ -48,7 +48,7 @@ package enum RegistrationResult: Hashable, Sendable {
         case .moved: "duplicate: this device is registered to another key of this router, and stays so"
         case .waiting: "waiting for a kind 10050 of the root identity that lists this device key"
         case .duplicate: "duplicate: already have this registration"
-        case .ended: "invalid: this registration is no longer in force: sign a new one with a later created_at"
+        case .ended: "invalid: this registration is no longer active: sign a new one with a later created_at"
         case .outdated:
             "invalid: created_at: a registration with this d is known that replaces this one: sign it again with a later "
                 + "created_at"

@@ -80,7 +80,7 @@ package struct RegistryExamination: Sendable {
         while let row = try rows.next(), report.findings.count < Self.maxFindings {
             let owner: String = row[0]
             guard vault.openState(Array(row[1] as Data), ofOwner: owner) == nil else { continue }
-            report.findings.append("something that the plugin of \(owner) keeps is damaged: it goes on without")
+            report.findings.append("stored state of the plugin of \(owner) is damaged: the plugin continues without it")
         }
     }
 

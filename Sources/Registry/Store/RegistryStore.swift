@@ -279,7 +279,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
     package var description: String {
         switch code {
         case .anotherIdentity(let path):
-            "the registry \(path) belongs to another identity: use the key file it was made with, or begin an empty one"
+            "the registry \(path) belongs to another identity: use the key file it was created with, or start with an empty registry"
         case .unreadableSeal(let device):
             "the registry's secrets of device \(device.rawValue) are damaged: the device has to register again"
         case .unreadableEvent:
@@ -291,9 +291,9 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         case .missingRecords(let position):
             "the cluster no longer has the changes of the registry behind \(position), which this member needs: it was away for too long"
         case .ahead(let position):
-            "the cluster's servers have lost changes of the registry, of which this store has \(position): they lost their disks, or have an older backup. The manual's page on scaling says how to go on"
+            "the cluster's servers have lost changes of the registry, of which this store has \(position): they lost their disks, or have an older backup. The manual's page on scaling explains the recovery"
         case .ofSingleRouter(let path):
-            "the registry \(path) has registrations of a router that served alone: a member of a cluster begins with an empty one"
+            "the registry \(path) has registrations of a single router: a cluster member starts with an empty registry"
         case .tooManyRoutes:
             "the registry holds more combinations of platform and app than it can number"
         }

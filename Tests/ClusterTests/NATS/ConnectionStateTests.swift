@@ -87,7 +87,7 @@ struct ConnectionStateTests {
         #expect(state.received("PONG\r\n".utf8, attempt: 1, now: 501).isEmpty)
         #expect(Self.words(state.tick(now: 1_000)) == ["1: PING|"])
         #expect(Self.words(state.tick(now: 1_500)) == ["1: PING|"])
-        #expect(Self.words(state.tick(now: 2_000))[1] == "disconnected: does not answer any more")
+        #expect(Self.words(state.tick(now: 2_000))[1] == "disconnected: no longer responds")
     }
 
     /// A server that is busy with messages may respond late to pings.

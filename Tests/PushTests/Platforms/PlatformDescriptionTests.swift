@@ -21,7 +21,7 @@ struct PlatformDescriptionTests {
     @Test func minimalDescriptionIsRead() throws {
         let description = try PlatformDescription(parsing: Self.least)
         #expect(description.block == nil && description.rules.isOpen && description.sample.token == nil)
-        #expect(description.target.expected == "the device token that the platform handed out")
+        #expect(description.target.expected == "the device token from the platform")
     }
 
     /// Elsewhere the mark has no effect, and `plugin check` reports that.

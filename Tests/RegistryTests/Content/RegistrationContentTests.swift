@@ -270,7 +270,7 @@ struct RegistrationContentTests {
         let many = (0..<65).map { #""s\#($0)":true"# }.joined(separator: ",")
         expectRefusal(#""filters": {\#(many)}"#, "invalid: registration field `filters`: expected at most 64 signals")
         let fields = (0..<33).map { #""f\#($0)":"v""# }.joined(separator: ",")
-        expectRefusal(fields, "invalid: registration content: expected at most 32 further fields")
+        expectRefusal(fields, "invalid: registration content: expected at most 32 additional fields")
     }
 
     @Test func errorsNeverQuoteAToken() throws {

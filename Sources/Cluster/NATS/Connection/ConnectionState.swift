@@ -186,7 +186,7 @@ struct ConnectionState: Sendable {
         case .waiting: return dial(now: now)
         case .dialing, .greeting, .securing, .introducing: return fail("did not answer in time", now: now)
         case .ready:
-            guard unanswered < 2 else { return fail("does not answer any more", now: now) }
+            guard unanswered < 2 else { return fail("no longer responds", now: now) }
             unanswered += 1
             pingAt = now + Self.pingInterval
             return [send(NATSCommand.ping)]

@@ -35,7 +35,7 @@ enum NATSCommand {
     static func connect(_ connect: Connect) throws(NATSError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let json = try? encoder.encode(connect) else { throw .protocolViolation("credentials that are no text") }
+        guard let json = try? encoder.encode(connect) else { throw .protocolViolation("credentials that are not text") }
         return Array("CONNECT ".utf8) + json + Array("\r\n".utf8)
     }
 

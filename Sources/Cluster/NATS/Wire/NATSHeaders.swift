@@ -38,7 +38,7 @@ struct NATSHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
             omittingEmptySubsequences: false
         )[...]
         guard let first = lines.popFirst(), first.hasPrefix(Self.version) else {
-            throw .protocolViolation("headers that do not begin with \(Self.version)")
+            throw .protocolViolation("headers that do not start with \(Self.version)")
         }
         let words = first.dropFirst(Self.version.count).split(separator: " ", maxSplits: 1)
         status = words.first.flatMap { Int($0) }

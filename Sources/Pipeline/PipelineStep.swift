@@ -108,7 +108,7 @@ extension PipelineStep {
         case .malformed: "refused: not a valid event"
         case .forged: "refused: the id or the signature of this copy is wrong"
         case .duplicate: "skipped: \(reason.isEmpty ? "received before" : known)"
-        case .unaddressed: "concerns nobody here"
+        case .unaddressed: "no recipient is registered here"
         case .fetched: "fetched as context; sends no notification"
         case .registered: "registration accepted\(because)"
         case .registrationRefused: "registration refused\(because)"
@@ -127,13 +127,13 @@ extension PipelineStep {
         case .notTarget: "not sent: it names the recipient, but is about another author's event"
         case .invalidZap: "not sent: the zap receipt is invalid\(because)"
         case .knownFollow: "not sent: the recipient was on this author's list before"
-        case .unmatched: "not sent: no rule is for it"
+        case .unmatched: "not sent: no rule matches it"
         case .dropped: "not sent: the rule '\(reason)' drops it"
         case .beforeRegistration: "not sent: it happened before the device was registered"
         case .filtered: "not sent: dropped by the filter \(reason)"
         case .unwanted: "not sent: the device's filters switch \(Self.several(reason)) off"
-        case .withheld: "not sent: the event gives no fitting value for \(reason), which has to be there"
-        case .valueLeftOut: "goes without \(reason), for which the event gives no fitting value"
+        case .withheld: "not sent: the event has no valid value for \(reason), which is required"
+        case .valueLeftOut: "sent without \(reason), because the event has no valid value for it"
         case .silent: "not sent: it is silent, and \(reason) can only show what it gets"
         case .queued: "to be sent, \(Self.origin(reason))"
         case .held: "held: \(Self.postponement(reason))"
@@ -242,13 +242,13 @@ package enum HoldReason: String, Sendable, CaseIterable {
     /// The reason as text for an operator.
     package var words: String {
         switch self {
-        case .cooldown: "the device was woken a moment ago"
-        case .window: "the device was woken often in this window of time"
+        case .cooldown: "the device was notified a moment ago"
+        case .window: "the device was notified often in this time window"
         case .quiet: "the device's quiet hours"
-        case .cap: "the device has had its pushes of the day (UTC)"
-        case .backgroundBudget: "the device has had its background pushes of the hour"
-        case .underWay: "the last push to the device is under way"
-        case .behind: "the push service is behind with what it has to take"
+        case .cap: "the device has reached its daily cap (UTC)"
+        case .backgroundBudget: "the device has reached its hourly limit of background pushes"
+        case .underWay: "the last push to the device is in progress"
+        case .behind: "the push service is behind with its queue"
         }
     }
 }

@@ -64,7 +64,7 @@ struct RulesTrialTests {
         let report = try await report("reply", order)
         #expect(report.ruleName == "phones" && report.silence == nil && !report.hasFailures)
         #expect(report.text.contains("\nrule: rest\n"))
-        #expect(report.text.contains("nothing goes out: the rule 'silent' drops it"))
+        #expect(report.text.contains("not sent: the rule 'silent' drops it"))
         let platforms = try #require(try object(report)["platforms"] as? [String: [String: Any]])
         #expect(platforms["gotify"]?["rule"] as? String == "rest" && platforms["ios"]?["rule"] == nil)
         #expect((platforms["ntfy"]?["nothing_goes_out"] as? String)?.contains("'silent'") == true)
@@ -118,7 +118,7 @@ struct RulesTrialTests {
     }
 
     @Test func unmatchedEventIsExplained() async throws {
-        #expect(try await report("wallet-request", order).silence == "no rule is for kind 23194")
+        #expect(try await report("wallet-request", order).silence == "no rule matches kind 23194")
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "../../contrib/examples/rules"
         )

@@ -162,7 +162,7 @@ def test_networks_invitations_and_lists(stopped_router, lab, alice, bob):
     run(router, "users", "disallow", "198.51.100.0/24")
     with connect("198.51.100.7") as socket:
         assert not socket.offer(Person().registration(router, ios(device_token())))[0]
-    assert "the configuration says so" in run(router, "users", "unblock", "192.0.2.0/24", status=1)
+    assert "the rule is in the configuration" in run(router, "users", "unblock", "192.0.2.0/24", status=1)
     wrong = run(router, "users", "block", "10.0.0.1/8", status=64)
     assert "expected a key" in wrong
 

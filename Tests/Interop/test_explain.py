@@ -107,7 +107,7 @@ def test_a_result_common_to_all_recipients_is_explained(router, lab, socket, ali
     assert [step["step"] for step in result["steps"]] == ["expired"]
     run = explain(router, expired["id"], "--recipient", alice.hex)
     assert run.returncode == 0 and "not sent: it had expired" in run.stdout
-    assert "holds for everybody the event names" in run.stdout and "p tag" not in run.stdout
+    assert "apply to all recipients" in run.stdout and "p tag" not in run.stdout
     assert lab.received() == []
 
 
@@ -122,16 +122,16 @@ def test_an_unknown_event_gets_advice(router, lab, socket, alice, bob):
 
     run = explain(router, unheard["id"])
     assert run.returncode == 3
-    for words in ["Nothing is known", "it never came", "concerns nobody here", "the trace goes back to 20"]:
+    for words in ["There is no record", "it never came", "no recipient is registered here", "the trace goes back to 20"]:
         assert words in run.stdout
     run = explain(router, elsewhere["id"], "--recipient", stranger.hex)
     assert run.returncode == 3 and "the recipient has no device registered now" in run.stdout
     run = explain(router, unheard["id"], "--recipient", alice.hex)
     assert run.returncode == 3 and "1 of their devices are registered here" in run.stdout
-    for words in ["no rule is for its kind", "it came before the recipient's first device was registered, at 20"]:
+    for words in ["no rule matches its kind", "it came before the recipient's first device was registered, at 20"]:
         assert words in run.stdout
     run = explain(router, mention["id"], "--recipient", stranger.hex)
-    assert run.returncode == 3 and "nothing is known for them" in run.stdout
+    assert run.returncode == 3 and "there is no record for them" in run.stdout
 
     # As clients, browsers and QR codes spell events.
     note = sdk.EventId.parse(mention["id"]).to_bech32()
@@ -259,12 +259,12 @@ def test_queued_pushes_are_known_without_a_trace(stopped_router, lab, alice, bob
         socket.publish(held, second)
     run = explain(router, held["id"])
     assert run.returncode == 3 and "trace: off" in run.stdout
-    assert "for device 1, held: the device was woken a moment ago; goes at 20" in run.stdout
+    assert "for device 1, held: the device was notified a moment ago; goes at 20" in run.stdout
     assert "2 events wait" in run.stdout
     for event in [sent, second]:
         run = explain(router, event["id"])
-        assert run.returncode == 3 and "It was accepted here lately" in run.stdout
-        for words in ["never came", "concerns nobody here", "no rule", "yet"]:
+        assert run.returncode == 3 and "It was accepted here recently" in run.stdout
+        for words in ["never came", "no recipient is registered here", "no rule", "yet"]:
             assert words not in run.stdout
     shown = carillon("devices", "show", "1", "--config", router.configuration_file).stdout
     assert "not written down (trace: off)" in shown

@@ -100,7 +100,7 @@ def test_a_list_by_an_app_that_knows_only_relays_keeps_devices_for_a_while(route
     assert said("devices", "list").startswith("no devices\nwaiting: a registration of npub1")
     assert phone.hex in said("devices", "list")
     # Nothing else is known of what concerned nobody.
-    assert "waits, and wakes nobody" in said("explain", late["id"], "--recipient", alice.hex, status=3)
+    assert "waits, and sends no notifications" in said("explain", late["id"], "--recipient", alice.hex, status=3)
 
     # Of a list that is older than that nothing is left.
     socket.publish(device_list(alice, phone, at=3))

@@ -95,7 +95,7 @@ def test_operators_see_held_events_with_their_time(paced_router, lab, alice, bob
         assert shown.returncode == 0, shown.stderr
         pace = json.loads(shown.stdout)["pace"]
         # Until its end is on disk, a push is under way.
-        return pace if pace["reason"] == "the device was woken a moment ago" else None
+        return pace if pace["reason"] == "the device was notified a moment ago" else None
 
     pace = wait_until(paced, "the first push is over", paced_router.process)
     assert (pace["pushes_today"], pace["held"]) == (1, 3)
@@ -115,7 +115,7 @@ def test_why_an_event_is_not_there_yet_can_be_explained(paced_router, lab, alice
         assert answer.returncode in (0, 3), answer.stderr
         return answer.stdout
 
-    wait_until(lambda: "held: the device was woken a moment ago" in explained(held[0]), "it is said why")
+    wait_until(lambda: "held: the device was notified a moment ago" in explained(held[0]), "it is said why")
     wait_until(lambda: "held together with others" in explained(held[1]), "it is said of the second one too")
     lab.accepted(2)
     paced_router.wait_for_deliveries(2)

@@ -130,7 +130,7 @@ def test_an_iphone_gets_three_background_pushes_an_hour(router, lab, alice, bob)
         shown = carillon("devices", "show", "1", "--config", router.configuration_file, "--json")
         return json.loads(shown.stdout)["pace"]["reason"] or ""
 
-    wait_until(lambda: "background pushes of the hour" in reason(), "operators are told why", router.process)
+    wait_until(lambda: "hourly limit of background pushes" in reason(), "operators are told why", router.process)
     assert held(router) == [2]
     assert router.stop() == 0 and len(lab.received()) == 3
 

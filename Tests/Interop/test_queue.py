@@ -58,7 +58,7 @@ def test_a_failed_push_is_kept_and_requeued_once(router, lab, alice, bob):
     for secret in [phone, tablet, "nobody else may read", first["id"]]:
         assert secret not in shown + listed
     status = carillon("status", "--config", router.configuration_file)
-    assert status.returncode == 0 and "failed    2 for good; carillon queue list --failed" in status.stdout
+    assert status.returncode == 0 and "failed    2 permanently; carillon queue list --failed" in status.stdout
 
     # They outlive the router, and can be seen without one.
     router.kill()
@@ -80,7 +80,7 @@ def test_a_failed_push_is_kept_and_requeued_once(router, lab, alice, bob):
     router.wait_until_nothing_waits()
     assert failed(router) == [] and answer(router, "retry", "--failed")["retried"] == 0
     story = explained(router, first, "→ delivered")
-    assert "refuses it for good (400 payload-empty)" in story and "an operator had it tried again" in story
+    assert "rejects it permanently (400 payload-empty)" in story and "an operator had it tried again" in story
     router.restart()
     assert len(lab.received()) == 2
 

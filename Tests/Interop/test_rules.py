@@ -256,7 +256,7 @@ def test_values_made_invalid_by_variables_are_omitted_and_explained(scene, lab, 
     note = bob.note("b", alice, tags=[["score", "12.7"]])
     unfit = alert_for(lab, socket, note)
     assert "relevance-score" not in unfit["aps"] and unfit["aps"]["badge"] == 1
-    assert "goes without apns.relevance-score" in explained(router, note, "goes without")
+    assert "sent without apns.relevance-score" in explained(router, note, "sent without")
 
 
 def test_content_state_an_app_could_not_decode_is_not_sent(scene, lab, alice, bob):
@@ -267,4 +267,4 @@ def test_content_state_an_app_could_not_decode_is_not_sent(scene, lab, alice, bo
     socket.publish(note)
     update = alert_for(lab, socket, bob.note("b", alice, tags=[["goals", "2"]]))
     assert update["aps"]["content-state"] == {"goals": 2}
-    assert "no fitting value for apns.content-state.goals" in explained(router, note, "no fitting value")
+    assert "no valid value for apns.content-state.goals" in explained(router, note, "no valid value")

@@ -131,7 +131,7 @@ def test_commands_compare_files_with_the_active_rules(console, lab, alice, bob):
 
     new.write_text("version: 1\nruels: []\n")
     run = command(console, new)
-    assert run.returncode == 1 and "the rules have mistakes" in run.stderr and "ruels" in run.stderr
+    assert run.returncode == 1 and "the rules have errors" in run.stderr and "ruels" in run.stderr
     run = command(console, "--in-place-of", new)
     assert run.returncode == 64 and "a rules file as an argument" in run.stderr
     router.stop()

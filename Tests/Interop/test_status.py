@@ -37,7 +37,7 @@ def test_status_works_without_an_api(router, lab, alice, bob):
     names = {(queue["platform"], queue["app"]) for queue in answer["queues"]}
     assert names == {(platform, app) for app, block in router.configuration["apps"].items() for platform in block}
     text = status(router)
-    assert text.returncode == 0 and "Nothing is amiss." in text.stdout and "ios/default" in text.stdout
+    assert text.returncode == 0 and "No problems found." in text.stdout and "ios/default" in text.stdout
 
 
 def test_problems_are_shown_with_their_fix(router, lab, alice, bob):

@@ -77,7 +77,7 @@ package final class DeviceOperations: Sendable {
                     Sentence(
                         "device-blocked",
                         ["device": "\(device)"],
-                        "device \(device) is out of use, as its account is blocked: carillon users rules says more"
+                        "device \(device) is out of use because its account is blocked: carillon users rules shows the rule"
                     )
                 )
             }
@@ -160,7 +160,7 @@ package struct TestPushAnswer: OperatorAnswer, Equatable {
         let head = "device \(device), \(platform)/\(app), mode \(mode), delivery \(delivery)"
         let less = reductions.map { reduction in
             let why = ReportWords.said(reduction.status, reduction.reason, to: "")
-            return "mode \(reduction.mode) does not pass (\(why)): it goes out again, saying less, as every push does"
+            return "mode \(reduction.mode) does not pass (\(why)): it is sent again with less content, like every push"
         }
         return ([head] + less + [answer, meaning]).joined(separator: "\n")
     }

@@ -98,7 +98,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     /// The reason why the device is disabled; nil if it is enabled.
     var suspension: String? {
         guard let disabledAt, let failingSince else { return nil }
-        return "it is switched off since \(disabledAt), as nothing reached it since \(failingSince)"
+        return "it is switched off since \(disabledAt), because no push reached it since \(failingSince)"
     }
 
     package var text: String {
@@ -117,11 +117,11 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         if let waiting { rows.append(("in the outbox", waiting == 0 ? "nothing" : "\(waiting) not delivered yet")) }
         rows += pace?.rows ?? []
         if isBlocked == true {
-            rows.append(("but", "blocked, so nothing is sent to it: carillon users rules says more"))
+            rows.append(("but", "blocked, so no pushes are sent to it: carillon users rules shows the rule"))
         }
         if waitsForCode { rows.append(("but", IdentityWords.waitsForCode)) }
         if let suspension {
-            rows.append(("but", "\(suspension): carillon devices enable \(device), or its app registers it anew"))
+            rows.append(("but", "\(suspension): carillon devices enable \(device), or its app registers it again"))
         }
         if let queuePause { rows.append(("but", queuePause)) }
         return (rows.map { "\($0.0.padded(to: 14))\($0.1)" } + (members?.lines ?? [])).joined(separator: "\n")
@@ -158,11 +158,11 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
 
     var rows: [(String, String)] {
         [
-            ("pushes today", pushesToday.map(String.init) ?? "not counted, as nothing limits them"),
+            ("pushes today", pushesToday.map(String.init) ?? "not counted, because there is no limit"),
             ("held", held == 0 ? "nothing" : "\(held)"),
             (
                 "next push",
-                [nextPushAt ?? (reason == nil ? "at once" : nil), reason].compactMap(\.self).joined(separator: ", ")
+                [nextPushAt ?? (reason == nil ? "immediately" : nil), reason].compactMap(\.self).joined(separator: ", ")
             ),
         ]
     }
@@ -171,7 +171,7 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
 /// Explains for people why devices with their own keys get no notifications.
 enum IdentityWords {
     static let silentList =
-        "the newest kind 10050 of its user says nothing of devices; one that names it again ends that"
+        "the newest kind 10050 of its user lists no devices; a newer one that lists this device ends that"
     static let waitsForCode = "its target is another account's; it waits for the code that was pushed there"
 
     static func waiting(_ key: String) -> String {
@@ -189,7 +189,7 @@ enum IdentityWords {
             Sentence(
                 "advice-unlisted",
                 ["account": npub, "key": waiting.key],
-                "A registration of \(npub) waits, and wakes nobody, \(Self.waiting(waiting.key))."
+                "A registration of \(npub) waits, and sends no notifications \(Self.waiting(waiting.key))."
             )
         }
         return registrations
@@ -281,11 +281,11 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
         let pace = [
             cooldownSeconds.words { $0 == 0 ? "no cooldown" : "cooldown \($0) s" },
             windowSeconds.words { $0 == 0 ? "no window" : "window \($0) s" } + windowEffect,
-            dailyCap.words { $0 == 0 ? "any number of pushes a day" : "\($0) pushes a day" },
+            dailyCap.words { $0 == 0 ? "any number of pushes per day" : "\($0) pushes per day" },
         ]
         var rows = [("quiet", quiet?.words ?? "never")]
         rows += zip(["pace", "", ""], pace)
-        if let backgroundPerHour { rows.append(("", "\(backgroundPerHour) background pushes an hour")) }
+        if let backgroundPerHour { rows.append(("", "\(backgroundPerHour) background pushes per hour")) }
         rows += filters.isEmpty ? [("filters", "none")] : []
         rows += filters.enumerated().map { ($0 == 0 ? "filters" : "", $1.words) }
         if let locale { rows.append(("language", locale)) }
@@ -295,7 +295,7 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
     /// A window has no effect unless it is longer than the cooldown.
     private var windowEffect: String {
         windowSeconds.inForce > 0 && windowSeconds.inForce <= cooldownSeconds.inForce
-            ? "; without effect beside that cooldown" : ""
+            ? "; no effect with that cooldown" : ""
     }
 }
 
@@ -309,8 +309,8 @@ extension DevicePreferencesOverview.Bound {
     fileprivate func words(_ name: (Int) -> String) -> String {
         switch requested {
         case nil: "\(name(inForce)), the operator's default"
-        case inForce: "\(name(inForce)), as wished"
-        case let requested?: "\(name(inForce)), the operator's bound (wished: \(name(requested)))"
+        case inForce: "\(name(inForce)), as requested"
+        case let requested?: "\(name(inForce)), the operator's bound (requested: \(name(requested)))"
         }
     }
 }
@@ -319,9 +319,9 @@ extension DevicePreferencesOverview.Filter {
     fileprivate var words: String {
         switch requested {
         case nil: "\(name) \(isActive ? "on" : "off"), the operator's default"
-        case isActive: "\(name) \(isActive ? "on" : "off"), as wished"
-        case .some(true): "\(name) off: wished, but not in the configuration"
-        case .some(false): "\(name) on for every device, though the device wishes it off"
+        case isActive: "\(name) \(isActive ? "on" : "off"), as requested"
+        case .some(true): "\(name) off: requested, but not in the configuration"
+        case .some(false): "\(name) on for every device, though the device requested it off"
         }
     }
 }

@@ -134,7 +134,7 @@ extension EventExplanation.Device {
         var title = "  device \(device)"
         if let platform, let app { title += ", \(platform)/\(app)" }
         if let name, !name.isEmpty { title += ", \(name)" }
-        if !isRegistered { title += " (registered no more)" }
+        if !isRegistered { title += " (no longer registered)" }
         return [title] + steps.map { "    \($0.text)" } + ["    → \(outcome)"]
     }
 }

@@ -226,9 +226,9 @@ struct NoDeliveryHint {
         let whose = recipient == nil ? "" : " for this recipient"
         var lines: [Sentence] = []
         if waiting.isEmpty {
-            lines.append(Sentence("advice-unknown", "Nothing is known of this event\(whose)."))
+            lines.append(Sentence("advice-unknown", "There is no record of this event\(whose)."))
         } else {
-            lines.append(Sentence("advice-waits", "Of this event no more is known\(whose) than that it waits"))
+            lines.append(Sentence("advice-waits", "The only record of this event\(whose) is that it waits"))
             lines += waiting.map { Sentence("advice-item", ["detail": $0], "  - \($0)") }
         }
         if !isTraced {
@@ -239,20 +239,20 @@ struct NoDeliveryHint {
             lines.append(Sentence(code, ["error": traceFault], "The trace cannot tell: \(traceFault)."))
         }
         if waiting.isEmpty, wasAccepted {
-            let words = "It was accepted here lately: it woke somebody, waits to, or was not to wake anybody."
+            let words = "It was accepted here recently: it sent notifications, waits to send them, or sends none."
             lines.append(Sentence("advice-accepted", words))
         }
         if !waiting.isEmpty || (wasAccepted && recipient == nil) {
-            let what = waiting.isEmpty ? "What" : "What else"
+            let what = waiting.isEmpty ? "Its history" : "Its other history"
             if let memory {
                 lines.append(
-                    Sentence("advice-forgotten", memory.values, "\(what) became of it is forgotten: \(memory.words).")
+                    Sentence("advice-forgotten", memory.values, "\(what) is no longer stored: \(memory.words).")
                 )
             }
         } else {
-            lines += [Sentence("advice-perhaps", "It can be that")] + possibilities
+            lines += [Sentence("advice-perhaps", "Possible reasons:")] + possibilities
         }
-        return lines + [Sentence("advice-more", "What tells more:")] + more
+        return lines + [Sentence("advice-more", "For details:")] + more
     }
 
     /// An accepted event did arrive, and had recipients.
@@ -264,18 +264,18 @@ struct NoDeliveryHint {
         if !wasAccepted { add("perhaps-never-came", [:], "it never came: no relay, feed or client brought it") }
         switch devices {
         case nil:
-            let words = "it concerns nobody here: such events are counted, and nothing else is kept of them"
+            let words = "no recipient is registered here: such events are only counted"
             add("perhaps-of-nobody", [:], words)
         case 0:
-            let whom = wasAccepted ? "others" : "nobody here"
+            let whom = wasAccepted ? "it is for other users" : "no recipient is registered here"
             let code = wasAccepted ? "perhaps-of-others" : "perhaps-no-device"
-            add(code, [:], "it concerns \(whom): the recipient has no device registered now")
+            add(code, [:], "\(whom): the recipient has no device registered now")
         case let count?:
             let words = "it names the recipient in no p tag; \(count) of their devices are registered here now"
             add("perhaps-not-named", ["count": "\(count)"], words)
         }
         if !wasAccepted {
-            let words = "no rule is for its kind: such an event is passed over like one that concerns nobody"
+            let words = "no rule matches its kind: such events are only counted"
             add("perhaps-no-rule", [:], words)
         }
         switch firstRegistered {
@@ -288,7 +288,7 @@ struct NoDeliveryHint {
         if let memory {
             add("perhaps-forgotten", memory.values, "it is forgotten: \(memory.words)")
         } else {
-            add("perhaps-unreadable", [:], "it came, and nothing that tells of it can be read")
+            add("perhaps-unreadable", [:], "it arrived, but its records are not readable")
         }
         return possibilities
     }
@@ -296,23 +296,23 @@ struct NoDeliveryHint {
     private var knownOtherwise: [Sentence] {
         var lines: [Sentence] = []
         if isOfEverybody {
-            let words = "What is said above holds for everybody the event names; no more is known about this recipient."
+            let words = "The steps above apply to all recipients; there is no other record for this recipient."
             lines.append(Sentence("advice-of-everybody", words))
         }
         if devices == 0 {
-            let words = "The recipient has no device registered here now, so nothing is known for them."
+            let words = "The recipient has no device registered here now, so there is no record for them."
             lines.append(Sentence("advice-no-device", words))
         } else if !isOfEverybody {
             lines.append(
                 Sentence(
                     "advice-not-named",
-                    "The event came, and nothing is known for this recipient. Perhaps it names them in no p tag"
+                    "The event arrived, but there is no record for this recipient. Perhaps it names them in no p tag"
                         + (firstRegistered.map { ", or came before \(Self.words($0))." } ?? ".")
                 )
             )
         }
         if isKnownOtherwise {
-            let words = "Without --recipient, everybody it concerned is shown."
+            let words = "Without --recipient, all recipients are shown."
             lines.append(Sentence("advice-without-recipient", words))
         }
         return lines
@@ -337,7 +337,7 @@ struct NoDeliveryHint {
         }
         let tracing = Sentence(
             "more-trace",
-            "  taking trace: off out of the configuration   has the router write down what becomes of events, from its next "
+            "  removing trace: off from the configuration   makes the router record each event's history from its next "
                 + "start on"
         )
         return (isTraced ? [] : [tracing]) + [
@@ -349,12 +349,12 @@ struct NoDeliveryHint {
             command(
                 "more-rules",
                 "carillon rules try --event FILE --recipient \(account)",
-                "what the rules would make of it"
+                "how the rules would handle it"
             ),
             command(
                 "more-log",
                 "carillon serve --log-level debug",
-                "names each event that comes, also those that concern nobody"
+                "logs each event that arrives, even without a registered recipient"
             ),
         ]
     }

@@ -20,7 +20,7 @@ enum ReportWords {
         case .gone: "not delivered: \(place) says the device is gone\(answer), so it was forgotten"
         case .rejected where reason == "plugin-crashed":
             "not delivered: the plugin for \(place) crashed on it twice, or never ended"
-        case .rejected: "not delivered: \(place) refuses it for good\(answer)"
+        case .rejected: "not delivered: \(place) rejects it permanently\(answer)"
         case .retry:
             "not delivered yet: \(place) failed\(answer)\(attempt); \(next(report.nextDue))"
         case .postponed where reason == "endpoint-refuses":
@@ -29,13 +29,13 @@ enum ReportWords {
             "waits: the device's server asked for a pause, or could not be reached; "
                 + next(report.nextDue, isTried: attempted(report))
         case .reduced where reason == "unsupported":
-            "\(place) cannot send it to this device in its mode\(answer): it goes out again, saying less"
-        case .reduced: "too much for \(place)\(answer): it goes out again, saying less"
+            "\(place) cannot send it to this device in its mode\(answer): it is sent again with less content"
+        case .reduced: "too much for \(place)\(answer): it is sent again with less content"
         case .misconfigured:
-            "not delivered yet: \(place) refuses the router's credentials\(answer); it waits until somebody mends them"
+            "not delivered yet: \(place) refuses the router's credentials\(answer); it waits until you correct them"
         case .expired: "not delivered: its lifetime was over before \(place) took it"
-        case .unregistered: "not delivered: the device is registered no more"
-        case .moved: "the device has moved to another platform or app, where the delivery goes on"
+        case .unregistered: "not delivered: the device is no longer registered"
+        case .moved: "the device has moved to another platform or app, where the delivery continues"
         case .requeued: "an operator had it tried again: it waits for its turn"
         case .discarded: "not delivered: an operator dropped it"
         case .deleted: "not delivered: its author deleted the event"
@@ -119,7 +119,7 @@ enum PauseWords {
         case .misconfigured where pause.reason == "no-transport":
             "no plugin serves \(place) since \(since); it is looked for again from \(until) on"
         case .misconfigured:
-            "\(place) is paused since \(since), as it refuses the router's credentials (\(pause.reason)); it is tried again "
+            "\(place) is paused since \(since) because it refuses the router's credentials (\(pause.reason)); it is tried again "
                 + "from \(until) on"
         case .asked: "\(place) asked for a pause until \(until) (\(pause.reason))"
         }

@@ -90,7 +90,7 @@ package final class QueueOperations: Sendable {
     static func unknown(_ id: String, _ asked: MembersAsked? = nil) -> OperationError {
         let missing = (asked?.lines ?? []).map { "; \($0)" }.joined()
         return .unknown(
-            "no delivery \(id) waits or failed lately; carillon explain EVENT tells what became of one\(missing)"
+            "no delivery \(id) waits or failed lately; see carillon explain EVENT\(missing)"
         )
     }
 

@@ -255,7 +255,7 @@ package struct QueueDropped: OperatorAnswer, Equatable {
     package var text: String {
         let words = "\(waiting) that wait and \(failed) that failed"
         var lines = [dryRun ? "would drop \(words)" : "dropped \(words.replacing("wait ", with: "waited "))"]
-        if underWay > 0 { lines.append("\(underWay) stay: an attempt is under way") }
+        if underWay > 0 { lines.append("\(underWay) stay: an attempt is in progress") }
         return (lines + (members?.lines ?? [])).joined(separator: "\n")
     }
 

@@ -161,19 +161,19 @@ struct QueueAPI {
         .query("reason", .text(200), "Those whose last failure had that reason."),
         .query("since", .text(40), "Accepted since then: as in 2h, 2026-11-22 or 2026-11-22T07:00:00Z."),
         .query("until", .text(40), "Accepted until then."),
-        .query("state", .choice(["waiting", "failed"]), "In that state alone."),
+        .query("state", .choice(["waiting", "failed"]), "Only those in that state."),
     ]
     private static let change: [APIParameter] =
         selection + [
-            .query("all", .flag, "Mean all of them, where nothing else narrows them down."),
-            .query("dry_run", .flag, "Only say how many."),
+            .query("all", .flag, "Select all of them. Required if no other parameter selects."),
+            .query("dry_run", .flag, "Only count them."),
         ]
 
     private var list: APIOperation {
         .report(
             .get("/v1/queue"),
             .queue,
-            "Deliveries that wait or failed for good.",
+            "Deliveries that wait or failed permanently.",
             Self.selection + [
                 .query("after", .text(200), "`next` of the answer before."),
                 .query("limit", .integer(1...1_000), "How many at most; 100."),
@@ -194,7 +194,7 @@ struct QueueAPI {
         .report(
             .post("/v1/queue/retry"),
             .queue,
-            "Sends again what failed for good, and makes due what waits for a later time.",
+            "Resends failed deliveries, and makes waiting deliveries due immediately.",
             Self.change + [.query("unpause", .flag, "End the pauses of their queues.")]
         ) { [view] call in try await view.retry(call.query) }
     }

@@ -134,7 +134,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
             "waiting   \(waiting.deliveries) of \(waiting.limit)\(oldestWords)",
         ]
         if waiting.failed > 0 {
-            lines.append("failed    \(waiting.failed) for good; carillon queue list --failed shows them")
+            lines.append("failed    \(waiting.failed) permanently; carillon queue list --failed shows them")
         }
         lines += [
             "relays    \(relayWords)",
@@ -148,7 +148,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
                 queue.stateWords,
             ]
         }
-        lines += TextTable.lines([["QUEUE", "WAITING", "UNDER WAY", "TO RETRY", "STATE"]] + rows)
+        lines += TextTable.lines([["QUEUE", "WAITING", "IN FLIGHT", "TO RETRY", "STATE"]] + rows)
         if let memberStatus {
             let rows = memberStatus.map { member in
                 [
@@ -161,14 +161,14 @@ package struct RouterStatus: OperatorAnswer, Equatable {
             lines += [""] + TextTable.lines([head] + rows)
         }
         if !filters.isEmpty {
-            lines += ["", "filters   " + filters.map { "\($0.name) spared \($0.dropped)" }.joined(separator: ", ")]
+            lines += ["", "filters   " + filters.map { "\($0.name) dropped \($0.dropped)" }.joined(separator: ", ")]
         }
         lines += [""] + issueLines
         return lines.joined(separator: "\n")
     }
 
     private var issueLines: [String] {
-        guard !issues.isEmpty else { return ["Nothing is amiss."] }
+        guard !issues.isEmpty else { return ["No problems found."] }
         return issues.flatMap { issue in
             let place = issue.member.map { "\($0): " } ?? ""
             return ["\(issue.severity == .error ? "!!" : "! ") \(place)\(issue.message)", "   \(issue.fix)"]
@@ -177,7 +177,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
 
     private var latencyWords: String {
         guard let p50 = latency.p50Ms, let p99 = latency.p99Ms else { return "" }
-        return "   half within \(p50) ms, 99 of 100 within \(p99) ms"
+        return "   p50 \(p50) ms, p99 \(p99) ms"
     }
 
     private var oldestWords: String { waiting.oldest.map { ", the oldest since \(Self.span($0))" } ?? "" }

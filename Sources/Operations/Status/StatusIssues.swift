@@ -12,8 +12,8 @@ extension RouterStatus {
         let issue = Issue(
             code: "configuration-invalid",
             message: "\(mistakes.all.first.map { "\($0)" } ?? "the configuration cannot be read")\(more)",
-            fix: "the router goes on with what it read before, and a restart would fail: correct the file "
-                + "(carillon check names every mistake), then run: carillon reload",
+            fix: "the router uses the previous configuration, and a restart would fail: correct the file "
+                + "(carillon check lists every error), then run: carillon reload",
             severity: .warning
         )
         issues.insert(issue, at: 0)
@@ -76,7 +76,7 @@ struct StatusIssues: Sendable {
                     "at": credential.endsAt,
                 ],
                 message: "the \(credential.what) of \(credential.platform) in app \(credential.app) \(end)",
-                fix: "get a new one, put it in its place, and run: carillon reload",
+                fix: "get a new one, replace the old one, and run: carillon reload",
                 severity: credential.days < 0 ? .error : .warning
             )
         }
@@ -88,7 +88,7 @@ struct StatusIssues: Sendable {
                 "plugin-refused",
                 ["detail": refusal],
                 message: "a plugin was refused: \(refusal)",
-                fix: "carillon plugin list says why; carillon plugin check FILE looks closer"
+                fix: "carillon plugin list shows the reason; carillon plugin check FILE tests it"
             )
         }
         let abandoned = plugins.processes.filter { $0.abandoned > 0 }.map { process in
@@ -115,8 +115,8 @@ struct StatusIssues: Sendable {
             return RouterStatus.Issue(
                 "relay-down",
                 ["relay": status.url.text, "failure": failure.rawValue],
-                message: "\(status.url.text) is not connected (\(failure.rawValue)); it is tried again by itself",
-                fix: "carillon relays show \(status.url.text) tells its last words"
+                message: "\(status.url.text) is not connected (\(failure.rawValue)); the router retries automatically",
+                fix: "carillon relays show \(status.url.text) shows its last message"
             )
         }
     }
@@ -150,7 +150,7 @@ struct StatusIssues: Sendable {
         let fix =
             registry.isResealed
             ? "carillon keys show --config FILE says more; carillon keys rotate --for 30d sets another date"
-            : "stop the router and run carillon keys rotate, which finishes sealing the registry anew"
+            : "stop the router and run carillon keys rotate, which finishes resealing the registry"
         return [
             RouterStatus.Issue(
                 "former-key",

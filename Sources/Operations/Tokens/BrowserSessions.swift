@@ -163,8 +163,8 @@ struct SessionAPI {
             "properties": ["token": ["type": "string", "maxLength": 500]],
         ]
         let parameters: [APIParameter] = [
-            .header("user-agent", .text(2_000), "What the browser calls itself, for the list of sessions."),
-            .header("sec-fetch-site", .text(40), "Another site's pages sign nobody in."),
+            .header("user-agent", .text(2_000), "The browser's name, for the list of sessions."),
+            .header("sec-fetch-site", .text(40), "Requests from pages of other sites cannot sign in."),
         ]
         let endpoint = APIEndpoint(.post, "/v1/session", for: .everybody, parameters, body: APIBody()) {
             [sessions] call in
@@ -181,7 +181,7 @@ struct SessionAPI {
         return APIOperation(
             endpoint,
             .session,
-            "Signs a browser in: the answer sets a cookie that stands for the token.",
+            "Signs a browser in: the response sets a cookie that represents the token.",
             .json(AnswerSchema.of(SignInReport.self)),
             body: body
         )
@@ -191,7 +191,7 @@ struct SessionAPI {
         .report(
             .get("/v1/session", for: .everybody),
             .session,
-            "Who asks, by whatever means, and what they may do.",
+            "The caller's identity and permissions, with any means of sign-in.",
             [Self.cookie]
         ) { [sessions] call in
             SignInReport(call.principal, isSession: sessions.session(of: call.field(BrowserSessions.cookie)) != nil)

@@ -45,7 +45,7 @@ struct NamedTokens: Codable, Sendable, Equatable {
         else { throw .invalid("the name: expected 1 to 64 letters, digits, blanks and any of - . _ @") }
         // A token's name must not look like another kind of sign-in in logs or the console.
         guard SignInMeans(of: name) == .token else {
-            throw .invalid("the name: the router calls somebody else so; choose another one")
+            throw .invalid("the name: it is reserved for another kind of sign-in; choose another one")
         }
         guard !scopes.isEmpty else { throw .invalid("the scopes: expected read, operate or send") }
         guard !tokens.contains(where: { $0.name == name }) else {
@@ -153,5 +153,5 @@ package struct CreatedToken: OperatorAnswer, Equatable {
 package struct RevokedToken: OperatorAnswer, Equatable {
     package var revoked: TokenList.Token
 
-    package var text: String { "revoked \(revoked.name): it opens nothing any more" }
+    package var text: String { "revoked \(revoked.name): it is no longer valid" }
 }

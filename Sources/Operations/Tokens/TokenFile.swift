@@ -34,7 +34,7 @@ package struct TokenFile: Sendable {
         else { throw .unavailable("\(path): this user cannot read the file of tokens") }
         guard let tokens = try? JSONDecoder().decode(NamedTokens.self, from: data) else {
             throw .unavailable(
-                "\(path): expected the file of tokens that carillon tokens writes; remove it to begin anew"
+                "\(path): expected the file of tokens that carillon tokens writes; remove it to start again"
             )
         }
         return tokens

@@ -143,10 +143,10 @@ extension FixtureScript {
         let tags = [reference(to: note, cast.recipient.publicKey.hex), toRecipient, ["k", "1"]]
         let bell = try event(7, ":bell:", tags + [["emoji", "bell", "https://media.example.com/bell.png"]])
         return [
-            fixture("like", "somebody likes a note", try event(7, "+", tags), of: note),
-            fixture("reaction", "somebody reacts to a note with an emoji", try event(7, "🔥", tags), of: note),
-            fixture("custom-emoji", "somebody reacts with an emoji of their own (NIP-30)", bell, of: note),
-            fixture("dislike", "somebody dislikes a note", try event(7, "-", tags), of: note),
+            fixture("like", "a user likes a note", try event(7, "+", tags), of: note),
+            fixture("reaction", "a user reacts to a note with an emoji", try event(7, "🔥", tags), of: note),
+            fixture("custom-emoji", "a user reacts with a custom emoji (NIP-30)", bell, of: note),
+            fixture("dislike", "a user dislikes a note", try event(7, "-", tags), of: note),
         ]
     }
 
@@ -155,9 +155,9 @@ extension FixtureScript {
         let ofArticle = try event(16, article.jsonString, [reference(to: article), toRecipient, ["k", "30023"]])
         let ofAudio = try event(1809, "", [reference(to: audioNote), toRecipient])
         return [
-            fixture("repost", "somebody reposts a note", ofNote, of: note),
-            fixture("generic-repost", "somebody reposts an article", ofArticle, of: article),
-            fixture("audio-repost", "somebody reposts an audio note", ofAudio, of: audioNote),
+            fixture("repost", "a user reposts a note", ofNote, of: note),
+            fixture("generic-repost", "a user reposts an article", ofArticle, of: article),
+            fixture("audio-repost", "a user reposts an audio note", ofAudio, of: audioNote),
         ]
     }
 
@@ -178,15 +178,15 @@ extension FixtureScript {
         return [
             fixture(
                 "reply",
-                "somebody answers a note",
+                "a user replies to a note",
                 try event(1, "Tea first! 🍵", [answered, toRecipient]),
                 of: note
             ),
-            fixture("mention", "somebody mentions the recipient", mention),
-            fixture("quote", "somebody quotes a note", quote, of: note),
-            fixture("comment", "somebody comments on an article", comment, of: article),
-            fixture("hellthread", "somebody names 31 people", greeting),
-            fixture("audio-note", "somebody sends an audio note", audio),
+            fixture("mention", "a user mentions the recipient", mention),
+            fixture("quote", "a user quotes a note", quote, of: note),
+            fixture("comment", "a user comments on an article", comment, of: article),
+            fixture("hellthread", "a user names 31 people", greeting),
+            fixture("audio-note", "a user sends an audio note", audio),
         ]
     }
 
@@ -196,24 +196,24 @@ extension FixtureScript {
         let wrap = try event(1059, ciphertext, [toRecipient], by: cast.oneTime)
         let ephemeral = try event(21059, ciphertext, [toRecipient], by: cast.oneTime)
         return [
-            fixture("dm", "somebody sends an encrypted message (NIP-04)", message),
+            fixture("dm", "a user sends an encrypted message (NIP-04)", message),
             fixture(
                 "chat",
-                "somebody sends a bare chat message (NIP-17)",
+                "a user sends a bare chat message (NIP-17)",
                 try event(14, "Are you there?", [toRecipient])
             ),
-            fixture("gift-wrap", "a gift wrap (NIP-59); nobody knows from whom", wrap),
+            fixture("gift-wrap", "a gift wrap (NIP-59), which hides its sender", wrap),
             fixture("ephemeral-gift-wrap", "the same, of the kind that relays do not keep", ephemeral),
         ]
     }
 
     func zaps() throws -> [Fixture] {
         [
-            try zap("zap", "somebody zaps a note with 2,100 sats", millisats: 2_100_000, invoice: "lnbc21u1sample"),
-            try zap("small-zap", "somebody zaps a note with 10 sats", millisats: 10_000, invoice: "lnbc100n1sample"),
+            try zap("zap", "a user zaps a note with 2,100 sats", millisats: 2_100_000, invoice: "lnbc21u1sample"),
+            try zap("small-zap", "a user zaps a note with 10 sats", millisats: 10_000, invoice: "lnbc100n1sample"),
             try zap(
                 "large-zap",
-                "somebody zaps a note with 210,000 sats",
+                "a user zaps a note with 210,000 sats",
                 millisats: 210_000_000,
                 invoice: "lnbc2100u1sample"
             ),
@@ -227,10 +227,10 @@ extension FixtureScript {
         let signing = try event(24133, ciphertext, [toRecipient], by: cast.oneTime)
         let mention = try event(1, "Have a look at this, Bob: it rings!", [toRecipient])
         return [
-            fixture("follow", "somebody's contact list names the recipient", try event(3, "", [toRecipient])),
+            fixture("follow", "a user's contact list names the recipient", try event(3, "", [toRecipient])),
             fixture("wallet-request", "an app asks the wallet for something (NIP-47)", payment),
             fixture("signer-request", "an app asks the signer for something (NIP-46)", signing),
-            fixture("batch", "seven such mentions go out as one", mention, count: 7),
+            fixture("batch", "seven such mentions are sent as one", mention, count: 7),
         ]
     }
 

@@ -177,10 +177,10 @@ package final class PluginRehearsal: Sendable {
         for fixture in try Fixture.all() {
             let name = Self.column(fixture.name)
             let report = try await rules.report(on: TrialSubject(fixture))
-            if let silence = report.silence { say("  \(name) wakes nobody: \(silence)") }
+            if let silence = report.silence { say("  \(name) no notification: \(silence)") }
             for delivery in report.deliveries {
                 switch delivery.outcome {
-                case .spared(let reason): say("  \(name) nothing goes out: \(reason.words)")
+                case .spared(let reason): say("  \(name) not sent: \(reason.words)")
                 case .failed(let failure):
                     sayLog()
                     say("error: \(failure)")

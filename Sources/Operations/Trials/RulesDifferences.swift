@@ -264,7 +264,7 @@ package struct RulesDiff: OperatorAnswer {
                     .joined(separator: ", ")
             case .off: "nothing: the device has \(signal ?? "its signal") off"
             case .dropped: "nothing: '\(rule ?? "")' drops it"
-            case .unmatched: "nothing: no rule is for it"
+            case .unmatched: "nothing: no rule matches it"
             }
         }
     }

@@ -82,7 +82,7 @@ struct RulesSaving: Sendable {
         guard configuration.namesRules(file) else { throw APIError(400, Self.expectedFile) }
         let former = try RulesFiles.text(of: file)
         guard RulesInForce.digest(of: former) == digest else {
-            throw APIError(409, Sentence("rules-changed", "the file has changed since it was read: load it anew"))
+            throw APIError(409, Sentence("rules-changed", "the file has changed since it was read: load it again"))
         }
         do {
             let files = RulesFiles(
@@ -136,7 +136,7 @@ extension APIError {
     init(_ status: Int, mistakes: Diagnostics) {
         self.init(
             status,
-            Sentence("rules-mistakes", "the rules have mistakes"),
+            Sentence("rules-mistakes", "the rules have errors"),
             lists: ["mistakes": mistakes.all.map(\.description)]
         )
     }

@@ -175,7 +175,7 @@ package final class RulesTrial: Sendable {
         let withholding = platformOfBlock.map(rendering.keysWithholding) ?? []
         guard withholding.isEmpty else {
             let keys = withholding.joined(separator: ", ")
-            let words = "nothing goes out: the event gives no fitting value for \(keys), which has to be there"
+            let words = "not sent: the event has no valid value for \(keys), which is required"
             delivery.outcome = .failed(TrialError(description: words, says: Statement("withheld", ["keys": keys])))
             return delivery
         }
@@ -263,7 +263,7 @@ struct TrialEvaluator: Sendable {
 
     enum Decision: Sendable {
         case wakes(WakeUp)
-        /// Leads to no notification. The reason completes "It wakes nobody: …"; `by` is the rule that drops it, if any.
+        /// Leads to no notification. The reason completes "no notification: …"; `by` is the rule that drops it, if any.
         case silent(Sentence, by: String? = nil)
 
         var wakesSomebody: Bool {
@@ -285,9 +285,9 @@ struct TrialEvaluator: Sendable {
         let event = subject.event
         guard let account = recipient ?? subject.recipient else {
             let isOfNobody = event.mentionedKeys.isEmpty
-            let problem = isOfNobody ? "it names nobody" : "it names several people"
+            let problem = isOfNobody ? "the event names no account" : "the event names several accounts"
             throw TrialError(
-                description: "\(subject.name): say with --recipient which account the event concerns, for \(problem)",
+                description: "\(subject.name): pass the account with --recipient, because \(problem)",
                 says: Statement(isOfNobody ? "event-of-nobody" : "event-of-several")
             )
         }
@@ -394,7 +394,7 @@ struct TrialEvaluator: Sendable {
     private func unmatched(_ kind: Kind) -> Sentence {
         let values = ["kind": "\(kind.rawValue)"]
         guard rules[app].rules.contains(where: { $0.isFor(kind) }) else {
-            return Sentence("no-rule", values, "no rule is for kind \(kind.rawValue)")
+            return Sentence("no-rule", values, "no rule matches kind \(kind.rawValue)")
         }
         return Sentence(
             "no-condition",

@@ -207,7 +207,7 @@ package struct RunningServices: TrialServices {
                 Sentence(
                     "not-served",
                     ["queue": queue.words],
-                    "nothing serves \(queue.platform) of the app \(queue.app): see the router's log"
+                    "no transport serves \(queue.platform) of the app \(queue.app): see the router's log"
                 )
             )
         }

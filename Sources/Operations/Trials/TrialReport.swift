@@ -91,7 +91,7 @@ extension TrialReport {
         let what = subject.count > 1 ? "\(subject.count) events of kind" : "kind"
         let title = "\(subject.name) (\(what) \(subject.event.kind.rawValue))"
         switch decision {
-        case .silent(let reason, _): return "\(title)\n  wakes nobody: \(reason.words)"
+        case .silent(let reason, _): return "\(title)\n  no notification: \(reason.words)"
         case .wakes(let wakeUp):
             let place = wakeUp.rule.place.map { " (\($0))" } ?? ""
             return """
@@ -110,16 +110,16 @@ extension TrialDelivery {
             title + String(repeating: "─", count: max(0, 80 - title.count)) + (ruleName.map { "\nrule: \($0)" } ?? "")
         switch outcome {
         case .failed(let failure): return "\(line)\n\(failure)"
-        case .spared(let reason): return "\(line)\nnothing goes out: \(reason.words)"
+        case .spared(let reason): return "\(line)\nnot sent: \(reason.words)"
         case .made(let result):
             if result.request == nil, let stream = result.stream {
-                return "\(line)\nmode: \(modes(result))\ngoes out over a connection to \(stream), which is not tried"
+                return "\(line)\nmode: \(modes(result))\nsent over a connection to \(stream), which is not tested"
             }
             guard let request = result.request else {
-                return "\(line)\nmode: \(modes(result))\nnothing goes out: \(result.reason)"
+                return "\(line)\nmode: \(modes(result))\nnot sent: \(result.reason)"
             }
             let size = size.map { "\nsize: \($0.count.bytes) of \($0.limit.bytes) bytes" } ?? ""
-            let without = leftOut.isEmpty ? [] : ["without: \(leftOut.joined(separator: ", ")), which came out unfit"]
+            let without = leftOut.isEmpty ? [] : ["without: \(leftOut.joined(separator: ", ")), which are invalid"]
             return
                 ([line, "mode: \(modes(result))\(size)"] + without + [request.transcriptHead]
                 + body(result, request))
@@ -212,7 +212,7 @@ extension TrialDelivery {
             return object
         }
         guard let request = result.request else {
-            object["error"] = "nothing goes out: \(result.reason)"
+            object["error"] = "not sent: \(result.reason)"
             object["says"] = Statement("not-made", ["reason": result.reason]).object
             return object
         }

@@ -100,9 +100,9 @@ package struct AccessReport: OperatorAnswer, Equatable {
     package var text: String {
         let who =
             switch AccessMode(rawValue: mode) {
-            case .inviteOnly: "who was invited or is allowed by name may register"
-            case .allowlist: "only who is allowed by name may register"
-            case .open, nil: "everybody may register who is not blocked"
+            case .inviteOnly: "only invited and allowed accounts may register"
+            case .allowlist: "only allowed accounts may register"
+            case .open, nil: "all accounts that are not blocked may register"
             }
         let head = ["VERDICT", "KIND", "WHO", "UNTIL", "SOURCE", "REASON"]
         let table = rules.isEmpty ? ["no rules"] : TextTable.lines([head] + rules.map(\.row))
@@ -120,7 +120,7 @@ package struct AccessAnswer: OperatorAnswer, Equatable {
     package var notes: [String] = []
 
     package var text: String {
-        let what = isInForce ? rule.text : "no rule any more: \(rule.text)"
+        let what = isInForce ? rule.text : "rule removed: \(rule.text)"
         let count = devices > 0 ? ["\(devices) devices \(isInForce ? "are out of use" : "are in use again")"] : []
         return ([what] + count + notes).joined(separator: "\n")
     }
@@ -146,7 +146,7 @@ extension RouterOrFiles {
         let identity = try IdentityFile(path: configuration.keyFile).read()
         let keys = try RouterKeyStore.keys(of: identity, at: configuration.storePath)
         guard let digest = try InvitationDigest.text(of: invitation, keys.seeds) else {
-            throw OperationError.invalid("expected an invitation: a bunker:// URL with a secret, or the secret alone")
+            throw OperationError.invalid("expected an invitation: a bunker:// URL with a secret, or only the secret")
         }
         return digest
     }

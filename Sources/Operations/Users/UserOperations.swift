@@ -147,9 +147,9 @@ package final class UserOperations: Sendable {
             devices: isBlock ? try affected(by: subject) : 0
         )
         if !isBlock, case .key(let key) = subject, registry.access.isBlocked(key) {
-            answer.notes.append("It stays blocked, as another rule says: carillon users rules shows all of them")
+            answer.notes.append("It stays blocked because of another rule: carillon users rules shows all of them")
         }
-        if !isBlock, before, answer.notes.isEmpty { answer.notes.append("It is not blocked any more") }
+        if !isBlock, before, answer.notes.isEmpty { answer.notes.append("It is no longer blocked") }
         return answer
     }
 
@@ -163,16 +163,16 @@ package final class UserOperations: Sendable {
                     ? Sentence("no-\(word)", "it is not \(word); carillon users rules shows what is")
                     : Sentence(
                         "configured-access",
-                        "the configuration says so (access:): change it there, and run carillon reload"
+                        "the rule is in the configuration (access:): change it there, and run carillon reload"
                     )
             )
         }
         guard let rule = try OperationError.attempt({ try registry.removeRule(about: subject) }) else {
-            throw .unknown(Sentence("no-\(word)", "it is not \(word) any more"))
+            throw .unknown(Sentence("no-\(word)", "it is no longer \(word)"))
         }
         var answer = AccessAnswer(rule: AccessRuleReport(rule), isInForce: false, devices: 0)
         if out(of: subject) {
-            answer.notes.append("It stays blocked, as another rule says: carillon users rules shows all of them")
+            answer.notes.append("It stays blocked because of another rule: carillon users rules shows all of them")
         } else if isBlock {
             answer.devices = try affected(by: subject)
         }
@@ -295,7 +295,7 @@ package struct UserOverview: OperatorAnswer, Equatable {
             "account     \(user.npub)", "            \(user.account)",
             "devices     \(user.devices) of at most \(deviceLimit)",
             "registered  first \(UserReport.minute(user.firstRegistered)), last \(UserReport.minute(user.lastRegistered)); "
-                + "at most \(registrationsPerHour) times an hour",
+                + "at most \(registrationsPerHour) times per hour",
             "last push   \(UserReport.minute(user.lastPush))",
             "state       \(user.isBlocked ? "blocked: it is sent nothing and cannot register" : "in use")",
         ]

@@ -175,11 +175,11 @@ import TimeTestSupport
         let text = try operations().show(device).text
         for line in [
             "quiet         01:00 to 02:30 (UTC+9), but direct messages come through",
-            "pace          cooldown 30 s, the operator's bound (wished: cooldown 10 s)",
-            "              window 30 s, the operator's default; without effect beside that cooldown",
-            "              40 pushes a day, as wished",
-            "filters       mutes on for every device, though the device wishes it off",
-            "              noise off, as wished", "              other off: wished, but not in the configuration",
+            "pace          cooldown 30 s, the operator's bound (requested: cooldown 10 s)",
+            "              window 30 s, the operator's default; no effect with that cooldown",
+            "              40 pushes a day, as requested",
+            "filters       mutes on for every device, though the device requested it off",
+            "              noise off, as requested", "              other off: requested, but not in the configuration",
             "language      de-AT",
         ] { #expect(text.contains("\n" + line + "\n")) }
         let other = try operations().show(plain)
@@ -214,7 +214,7 @@ import TimeTestSupport
         trace([TraceStep(step: .expired, event: event)])
         let explanation = try eventOperations().explain(event.hex, recipient: alice.publicKey.hex)
         #expect(explanation.isKnown && explanation.steps.map(\.step) == ["expired"])
-        #expect(explanation.text.contains("holds for everybody the event names"))
+        #expect(explanation.text.contains("apply to all recipients"))
         #expect(!explanation.text.contains("p tag") && !explanation.text.contains("Without --recipient"))
         let unknown = try eventOperations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
         #expect(unknown.text.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))
@@ -296,7 +296,7 @@ import TimeTestSupport
         #expect(answer.reductions.map(\.mode) == ["sealed", "nudge"] && answer.reductions.map(\.status) == [0, 413])
         #expect(sender.sent.withLock { $0.map(\.0.mode) } == [.sealed, .nudge, .wake])
         for words in [
-            "mode sealed does not pass (unsupported): it goes out again",
+            "mode sealed does not pass (unsupported): it is sent again",
             "mode nudge does not pass (413 payload-too-large)",
             "the push service's answer: 200",
         ] { #expect(answer.text.contains(words)) }
@@ -404,7 +404,7 @@ import TimeTestSupport
             try #require(try eventOperations().explain(event.hex).accounts.first?.devices.first?.outcome)
         }
         #expect(outcomes[0].hasPrefix("its end is not known"))
-        #expect(outcomes[1].hasPrefix("held: the device was woken a moment ago; goes at "))
+        #expect(outcomes[1].hasPrefix("held: the device was notified a moment ago; goes at "))
         #expect(outcomes[2] == "waits for its turn: no attempt has ended yet")
         #expect(outcomes[3].hasPrefix("its end is not known"))
     }
@@ -432,12 +432,12 @@ import TimeTestSupport
         #expect(
             outcomes == [
                 "held: quiet hours until 07:00 (UTC); goes at 2026-03-14 07:00:00 UTC; 3 events wait",
-                "held: the device was woken a moment ago; goes at 2026-03-14 00:01:00 UTC; 2 events wait",
+                "held: the device was notified a moment ago; goes at 2026-03-14 00:01:00 UTC; 2 events wait",
             ]
         )
         let pace = try #require(try operations().show(device).pace)
         #expect(pace.held == 5 && pace.nextPushAt == "2026-03-14T00:01:00.000Z")
-        #expect(pace.reason == "the device was woken a moment ago")
+        #expect(pace.reason == "the device was notified a moment ago")
     }
 
     @Test func uncountedPushesAreNotShownAsZero() throws {
@@ -461,7 +461,7 @@ import TimeTestSupport
         let shown = try operations().show(device)
         #expect(shown.lastSuccess == nil && !shown.isTraced)
         #expect(shown.text.contains("last success  not written down (trace: off)"))
-        let held = "for device \(device), held: the device was woken a moment ago; goes at 2026-03-14 00:01:00 UTC"
+        let held = "for device \(device), held: the device was notified a moment ago; goes at 2026-03-14 00:01:00 UTC"
         for recipient in [nil, alice.publicKey.hex] {
             let explanation = try eventOperations().explain(events[0].hex, recipient: recipient)
             #expect(!explanation.isKnown && explanation.tracedSince == nil)

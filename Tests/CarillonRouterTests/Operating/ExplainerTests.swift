@@ -99,7 +99,7 @@ import Testing
             let explainer = Explainer(event: event, history: history, surroundings: surroundings)
             return explainer.explanation { [] }.accounts[0].devices[0].outcome
         }
-        #expect(outcome([]).hasPrefix("not delivered: ios/default refuses it for good"))
+        #expect(outcome([]).hasPrefix("not delivered: ios/default rejects it permanently"))
         #expect(Explainer.unfinished(history) == [])
         history.append(report(.requeued, "a", on: 1, status: 0, reason: "operator", nextDue: Self.noon))
         #expect(Explainer.unfinished(history) == ["a"])
@@ -191,7 +191,7 @@ import Testing
             step(.batched, of: alice, on: 1, delivery: "b", reason: "cooldown"), group(.joined, "b", into: "a"),
             report(.delivered, "a", on: 1),
         ]
-        let waiting: [DeliveryID: String] = ["c": "the device was woken a moment ago"]
+        let waiting: [DeliveryID: String] = ["c": "the device was notified a moment ago"]
         let device = explain(history, held: waiting, outbox: []).accounts[0].devices[0]
         #expect(device.steps.map(\.step) == ["batched", "joined", "delivered"])
         #expect(device.outcome == "delivered: ios/default took it (200)")
@@ -205,7 +205,7 @@ import Testing
             step(.batched, of: alice, on: 1, delivery: "c", reason: "window"), group(.joined, "c", into: "b"),
             group(.joined, "b", into: "a"),
         ]
-        let others = "the device was woken a moment ago"
+        let others = "the device was notified a moment ago"
         let groups: [DeliveryID: String] = ["b": "the device's quiet hours", "d": others]
         let held = explain(Array(history.prefix(2)), held: groups, outbox: [])
         #expect(held.accounts[0].devices[0].outcome == "held: the device's quiet hours")
@@ -287,11 +287,11 @@ import Testing
                 "no plugin serves ios/default since 2026-03-14 00:00:00 UTC; it is looked for again from 2026-03-14 "
                     + "00:01:00 UTC on"
             case (.misconfigured, _):
-                "ios/default is paused since 2026-03-14 00:00:00 UTC, as it refuses the router's credentials (busy); it is "
+                "ios/default is paused since 2026-03-14 00:00:00 UTC because it refuses the router's credentials (busy); it is "
                     + "tried again from 2026-03-14 00:01:00 UTC on"
             case (.asked, _): "ios/default asked for a pause until 2026-03-14 00:01:00 UTC (\(reason))"
             }
-        let reduced = "too much for ios/default (413): it goes out again, saying less"
+        let reduced = "too much for ios/default (413): it is sent again with less content"
         #expect(outcome == reduced + "; " + words)
         surroundings.pauses = [QueueName(platform: "ios", app: "other"): TracedPause(pause, since: Self.noon)]
         let unaffected = Explainer(event: event, history: history, surroundings: surroundings).explanation { [] }

@@ -37,7 +37,7 @@ import TimeTestSupport
             advice.limits = "500000 entries and 7 days at most"
         }
         #expect(text.contains("goes back to 2026-03-14 00:00:00 UTC (500000 entries and 7 days at most)"))
-        #expect(text.contains("never came") && text.contains("concerns nobody here"))
+        #expect(text.contains("never came") && text.contains("no recipient is registered here"))
         #expect(text.contains("carillon devices list --account NPUB"))
     }
 
@@ -55,7 +55,7 @@ import TimeTestSupport
         }
         #expect(present.contains("names the recipient in no p tag; 2 of their devices are registered"))
         #expect(present.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))
-        #expect(present.contains("no rule is for its kind") && absent.contains("no rule is for its kind"))
+        #expect(present.contains("no rule matches its kind") && absent.contains("no rule matches its kind"))
     }
 
     @Test func adviceNamesAnotherRecipient() {
@@ -64,7 +64,7 @@ import TimeTestSupport
             advice.devices = 1
             advice.isKnownOtherwise = true
         }
-        #expect(text.contains("nothing is known for this recipient") && !text.contains("never came"))
+        #expect(text.contains("there is no record for this recipient") && !text.contains("never came"))
     }
 
     @Test func silenceForAllRecipientsIsNotDeniedToOne() {
@@ -73,7 +73,7 @@ import TimeTestSupport
             advice.devices = 1
             advice.isOfEverybody = true
         }
-        #expect(own.contains("holds for everybody the event names") && !own.contains("p tag"))
+        #expect(own.contains("apply to all recipients") && !own.contains("p tag"))
         #expect(!own.contains("Without --recipient"))
         let others = text { advice in
             advice.recipient = alice
@@ -89,8 +89,8 @@ import TimeTestSupport
         #expect(fault.contains("The trace cannot tell: it is damaged.") && !fault.contains("holds nothing"))
         let off = text { $0.isTraced = false }
         #expect(off.contains("The trace cannot tell: the configuration switches it off (trace: off)."))
-        #expect(!off.contains("forgotten") && !off.contains("yet"))
-        #expect(off.contains("taking trace: off out of the configuration"))
+        #expect(!off.contains("no longer stored") && !off.contains("yet"))
+        #expect(off.contains("removing trace: off from the configuration"))
         #expect(!fault.contains("trace: off"))
     }
 
@@ -99,11 +99,11 @@ import TimeTestSupport
             advice.wasAccepted = true
             advice.traceBegan = 1_773_446_400_000
         }
-        #expect(anybody.contains("It was accepted here lately"))
+        #expect(anybody.contains("It was accepted here recently"))
         #expect(
-            anybody.contains("What became of it is forgotten: the trace goes back to 2026-03-14 00:00:00 UTC.")
+            anybody.contains("Its history is no longer stored: the trace goes back to 2026-03-14 00:00:00 UTC.")
         )
-        for words in ["never came", "concerns nobody", "no rule", "came before", "It can be"] {
+        for words in ["never came", "no recipient is registered", "no rule", "came before", "Possible reasons"] {
             #expect(!anybody.contains(words))
         }
         let alices = text { advice in
@@ -119,13 +119,13 @@ import TimeTestSupport
         let text = text { advice in
             advice.wasAccepted = true
             advice.isTraced = false
-            advice.waiting = ["for device 1, held: the device was woken a moment ago"]
+            advice.waiting = ["for device 1, held: the device was notified a moment ago"]
         }
         #expect(
-            text.hasPrefix("Of this event no more is known than that it waits\n  - for device 1, held: the device was")
+            text.hasPrefix("The only record of this event is that it waits\n  - for device 1, held: the device was")
         )
         #expect(
-            !text.contains("Nothing is known") && !text.contains("It was accepted") && !text.contains("can be that")
+            ["There is no record", "It was accepted", "Possible reasons"].allSatisfy { !text.contains($0) }
         )
     }
 }

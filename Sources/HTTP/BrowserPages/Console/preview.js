@@ -99,7 +99,7 @@ export function preview(platform, delivery, { say, phrase, router }) {
   const found = why ? null : shown(platform, delivery)
   if (!found) {
     const silent = delivery.stream ? say("overStream", { host: delivery.stream }) : say("silentPush")
-    return element("div", { className: "device nothing" }, element("p", {}, why ? phrase("nothingGoesOut", { reason: router.say(why.replace(/^nothing goes out: /, ""), delivery.says) }) : silent))
+    return element("div", { className: "device nothing" }, element("p", {}, why ? phrase("nothingGoesOut", { reason: router.say(why.replace(/^not sent: /, ""), delivery.says) }) : silent))
   }
   return (pictures[platform] ?? pictures[alike[platform]] ?? pictures.other)(found, say)
 }

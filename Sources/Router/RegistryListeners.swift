@@ -136,7 +136,7 @@ final class RegistryListeners: Sendable {
             NeutralTexts(
                 title: name,
                 body:
-                    "Another account wants to send notifications to this device. If it is yours, register there again with the code "
+                    "Another account wants its notifications on this device. If that account is yours, register it again with the code "
                     + "\(request.code.text). If not, ignore this message."
             )
         )

@@ -385,7 +385,7 @@ def test_setup_runs_at_a_terminal(tmp_path, lab):
     dialogue.say("ops@example.org")
     dialogue.expect("Push services (")
     dialogue.say("")
-    dialogue.expect("What notifications say")
+    dialogue.expect("Notification texts")
     dialogue.say("3")
     dialogue.expect("health and metrics")
     dialogue.say("no")
@@ -563,7 +563,7 @@ def test_roots_setup_in_another_users_folder_asks_once(tmp_path, reachable):
     dialogue = Dialogue("setup", "--folder", folder, cwd=tmp_path)
     for question, answer in [
         ("by hand (hand)?", "hand"), ("Public address", ""), ("router listens", "127.0.0.1:0"), ("Relays that", ""),
-        ("e-mail address", ""), ("Push services (", "unifiedpush"), ("What notifications say", ""),
+        ("e-mail address", ""), ("Push services (", "unifiedpush"), ("Notification texts", ""),
         ("health and metrics", "no"), ("The router's key", ""), ("q leaves: ", ""),
     ]:
         dialogue.expect(question)
@@ -598,7 +598,7 @@ def test_obstructing_files_are_reported(tmp_path):
     """A folder that is a file, and a configuration that is a folder."""
     (tmp_path / "file").write_text("")
     result = run(tmp_path, {"run": "hand", "folder": str(tmp_path / "file")}, "--offline")
-    assert result.returncode == 1 and "is no folder" in result.stderr
+    assert result.returncode == 1 and "is not a folder" in result.stderr
     (tmp_path / "router/carillon.yaml").mkdir(parents=True)
     result = run(tmp_path, {"run": "hand", "folder": str(tmp_path / "router")}, "--offline", "--overwrite")
     assert result.returncode == 1 and "carillon.yaml" in result.stderr

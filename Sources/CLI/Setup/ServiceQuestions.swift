@@ -118,7 +118,7 @@ struct ServiceQuestions: Sendable {
             SetupQuestion(
                 key: "email.from",
                 prompt: "E-mail: the sender's address",
-                help: "People see it, and answer to it.",
+                help: "Recipients see it, and reply to it.",
                 suggestion: contact.isEmpty ? nil : contact
             ) { text throws(SetupError) in try SetupChecks.mail(text) }
         ]
@@ -224,7 +224,7 @@ struct ServiceQuestions: Sendable {
                 SetupQuestion(
                     key: "http.secrets_file",
                     prompt: "File with the secrets of these services (lines such as \(needed[0])=…)",
-                    help: "It has to hold \(needed.joined(separator: ", ")). The services' files in "
+                    help: "It must contain \(needed.joined(separator: ", ")). The services' files in "
                         + "contrib/examples/push-services say where to get them."
                 ) { text throws(SetupError) in try SetupChecks.secretsOfServices(text, machine, names: needed) }
             )
@@ -248,7 +248,7 @@ struct ServiceQuestions: Sendable {
             SetupQuestion(
                 key: "\(service).server",
                 prompt: "\(prompt), as in \(example)",
-                help: "The router connects there. Its certificate has to be for this name."
+                help: "The router connects there. Its certificate must be for this name."
             ) { text throws(SetupError) in try SetupChecks.hostName(text, example: example) },
             SetupQuestion(
                 key: "\(service).security",
@@ -260,7 +260,7 @@ struct ServiceQuestions: Sendable {
             SetupQuestion(
                 key: "\(service).authority_file",
                 prompt: "\(name): PEM file with the authority of the server's certificate",
-                help: "For a server with a certificate of your own.",
+                help: "For a server with your own certificate.",
                 suggestion: "",
                 isAsked: false
             ) { text throws(SetupError) in try SetupChecks.path(text, machine) },

@@ -171,7 +171,7 @@ package struct SetupQuestion: Sendable {
             throw SetupError("expected text without control characters")
         }
         guard text.isEmpty else { return try check(text) }
-        guard let suggestion else { throw SetupError("this needs an answer") }
+        guard let suggestion else { throw SetupError("an answer is required") }
         return suggestion
     }
 }

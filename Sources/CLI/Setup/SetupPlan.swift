@@ -173,14 +173,14 @@ package struct SetupPlan: Sendable {
     private var configuration: String {
         let reload = isService ? "systemctl reload carillon" : "carillon reload --config \(configurationPath)"
         var lines = [
-            "# Carillon's configuration, written by `carillon setup` on \(date). Change it as you like, and then:",
+            "# Carillon's configuration, written by `carillon setup` on \(date). After a change, run:",
             "#",
             "#     \(checkCommand)",
             "#     \(reload)",
             "#",
             "# Relative paths start from this file's folder. contrib/docs/configuration.md lists all settings.",
             "",
-            "# Who this router is: phones encrypt their registrations to this key. Keep a copy of the file.",
+            "# The router's identity: phones encrypt their registrations to this key. Keep a copy of the file.",
             "identity: { key_file: \(state("carillon.key")) }",
             "",
             "# Registrations. The same folder has queued pushes, names for notifications, and the trace for `carillon explain`.",
@@ -260,7 +260,7 @@ package struct SetupPlan: Sendable {
         ]
         lines += credentialFiles.map { "LoadCredential=\($0.name):\($0.path)" }
         if folder != "/etc/carillon" {
-            lines.append("# The configuration is not where the unit looks for it.")
+            lines.append("# The configuration is not at the unit's default path.")
             lines += ["ExecStart=", "ExecStart=\(program) serve --config \(configurationPath)"]
         }
         return lines.joined(separator: "\n") + "\n"

@@ -38,7 +38,7 @@ package struct SetupQuestions: Sendable {
             SetupQuestion(
                 key: "folder",
                 prompt: "Folder for the configuration",
-                help: "It is made when it does not exist. Nothing in it is replaced without asking.",
+                help: "Setup creates it if it does not exist, and asks before it replaces a file.",
                 suggestion: isService ? "/etc/carillon" : machine.path("~/carillon")
             ) { text throws(SetupError) in try SetupChecks.path(text, machine) },
         ]
@@ -70,7 +70,7 @@ package struct SetupQuestions: Sendable {
             SetupQuestion(
                 key: "url",
                 prompt: "Public address, as in wss://notify.example.com (none: this machine only)",
-                help: "Phones register at this address. A web server with TLS has to answer there; setup writes its "
+                help: "Phones register at this address. A web server with TLS must respond there; setup writes its "
                     + "configuration for nginx and Caddy.",
                 suggestion: ""
             ) { text throws(SetupError) in try SetupChecks.publicURL(text) },
@@ -98,7 +98,7 @@ package struct SetupQuestions: Sendable {
     private var rules: SetupQuestion {
         SetupQuestion(
             key: "rules",
-            prompt: "What notifications say (\(Self.rules.joined(separator: ", ")))",
+            prompt: "Notification texts (\(Self.rules.joined(separator: ", ")))",
             help:
                 "built-in: texts for all common events. social: with buttons, in English and German. privacy-first: nothing "
                 + "readable leaves the router. wallet-and-signer: payments and signing requests.",
@@ -118,7 +118,7 @@ package struct SetupQuestions: Sendable {
             SetupQuestion(
                 key: "key",
                 prompt: "The router's key (new: make one; or a file)",
-                help: "Phones encrypt their registrations to it. Take the old file when you move a router.",
+                help: "Phones encrypt their registrations to it. Use the old file when you move a router.",
                 suggestion: "new"
             ) { text throws(SetupError) in
                 guard text != "new" else { return text }

@@ -53,7 +53,7 @@ package struct SetupWriter {
     private func make(_ path: String, isSecret: Bool) throws(SetupError) {
         var isFolder = ObjCBool(false)
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
-            guard isFolder.boolValue else { throw SetupError("\(path) is no folder") }
+            guard isFolder.boolValue else { throw SetupError("\(path) is not a folder") }
             return
         }
         do {

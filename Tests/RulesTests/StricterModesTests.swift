@@ -292,7 +292,7 @@ struct BatchTests {
         ),
         ("nudge: { apns: { badge: \"{{zap.amount}}\" } }", "nudge.apns.badge: there is no variable 'zap.amount'"),
         ("nudge: { url: \"app://{{event.id}}\" }", "nudge.url: there is no variable 'event.id'"),
-        ("summary: { apns: { push-type: voip } }", "summary.apns.push-type: what speaks of no event"),
+        ("summary: { apns: { push-type: voip } }", "summary.apns.push-type: expected alert, because"),
         ("nudge: { apns: { event: end } }", "nudge.apns.event: "),
         ("summary: { event_data: false }", "summary: unknown key 'event_data'"),
         ("summary: { match: { kinds: [1] } }", "summary: unknown key 'match'"),

@@ -5,7 +5,7 @@ public enum APNsDescription {
           "version": 1,
           "name": "Apple Push Notification service",
           "block": "apns",
-          "doc": "What Apple's devices get: members of the aps dictionary, which are merged into ours last.",
+          "doc": "Members of the aps dictionary for Apple devices. They override the router's own.",
           "target": {"kind": "token", "expected": "the device token from the platform"},
           "fields": [
             {
@@ -15,7 +15,7 @@ public enum APNsDescription {
             },
             {
               "name": "live_activity_token", "for": "liveactivity",
-              "doc": "The token of the Live Activity that runs."
+              "doc": "The token of a running Live Activity."
             },
             {
               "name": "live_activity_start_token", "for": "liveactivity",
@@ -24,11 +24,11 @@ public enum APNsDescription {
             {"name": "voip_token", "for": "voip", "doc": "The token for calls."},
             {
               "name": "location_token", "for": "location",
-              "doc": "The token for questions about the location."
+              "doc": "The token for location queries."
             },
             {
               "name": "complication_token", "for": "complication",
-              "doc": "The token for complications of a watch."
+              "doc": "The token for watch complications."
             },
             {
               "name": "fileprovider_token", "for": "fileprovider",
@@ -40,7 +40,7 @@ public enum APNsDescription {
             {"name": "mdm_token", "for": "mdm", "doc": "The token of a managed device."},
             {
               "name": "mdm_push_magic", "for": "mdm",
-              "doc": "What a managed device wants to hear, beside mdm_token."
+              "doc": "The push magic string of a managed device; set it together with mdm_token."
             },
             {"name": "broadcast_key", "doc": "The operator's key, in registrations of a broadcast channel."}
           ],
@@ -55,40 +55,40 @@ public enum APNsDescription {
                 "key_id": {"description": "The key's id, 10 letters and digits.", "type": "string"},
                 "key_file": {"description": "Apple's .p8 file with the key.", "type": "string", "file": true},
                 "key": {
-                  "description": "The text of that file instead, as in ${APNS_KEY}.", "type": "string"
+                  "description": "The content of key_file instead of its path, such as ${APNS_KEY}.", "type": "string"
                 },
                 "certificate_file": {
-                  "description": "A push certificate in place of a key, in PEM or as .p12.",
+                  "description": "A push certificate instead of a key, as PEM or .p12.",
                   "type": "string", "file": true
                 },
                 "certificate_key_file": {
-                  "description": "Its private key in PEM, unless it is in the same file.", "type": "string",
+                  "description": "The certificate's private key in PEM, if it is in another file.", "type": "string",
                   "file": true
                 },
                 "certificate_password_file": {
-                  "description": "A file with the passphrase of either.", "type": "string", "file": true
+                  "description": "A file with the certificate's or key's passphrase.", "type": "string", "file": true
                 },
                 "environment": {
-                  "description": "The environment of devices whose registration names none. Default: production.",
+                  "description": "The environment for registrations that set none. Default: production.",
                   "enum": ["production", "sandbox"]
                 },
                 "base_url": {"description": "https://host:port to use instead of Apple's servers.", "type": "string"},
                 "sandbox": {
-                  "description": "https://host:port in place of Apple's server for development builds.",
+                  "description": "https://host:port to use instead of Apple's sandbox server.",
                   "type": "string"
                 },
-                "port": {"description": "Of Apple's servers; 443 when left out.", "enum": [443, 2197]},
+                "port": {"description": "The port of Apple's servers. Default: 443.", "enum": [443, 2197]},
                 "try_other_environment": {
                   "description": "Whether a device unknown in one environment is tried once in the other. \#
         Default: false.",
                   "type": "boolean"
                 },
                 "broadcast_key_file": {
-                  "description": "A file with the key that registrations of broadcast channels must name.",
+                  "description": "A file with the key that registrations of broadcast channels must contain.",
                   "type": "string", "file": true
                 },
                 "broadcast_management": {
-                  "description": "https://host:port in place of Apple's server that manages channels.",
+                  "description": "https://host:port to use instead of Apple's channel management server.",
                   "type": "string"
                 }
               }
@@ -98,7 +98,7 @@ public enum APNsDescription {
                 "key": "key_id", "doc": "the id of Apple's key", "required": true, "distinctive": true
               },
               "APNS_AUTH_KEY": {
-                "key": "key", "doc": "the text of Apple's .p8 file", "required": true, "newlines": true,
+                "key": "key", "doc": "the content of Apple's .p8 file", "required": true, "newlines": true,
                 "distinctive": true
               },
               "APPLE_TEAM_ID": {
@@ -116,45 +116,45 @@ public enum APNsDescription {
             "type": "object",
             "properties": {
               "alert": {
-                "description": "What is shown; a dictionary is merged into the rule's texts, a text takes their place.",
+                "description": "The alert. A dictionary is merged into the rule's texts; a string replaces them.",
                 "anyOf": [
                   {"type": "string", "x-place": "paragraph"},
                   {
                     "type": "object",
                     "properties": {
                       "title": {
-                        "description": "In place of the rule's title.",
+                        "description": "Replaces the rule's title.",
                         "anyOf": [
                           {"type": "string"},
                           {
                             "type": "object",
                             "properties": {
                               "loc-key": {
-                                "description": "Live Activities: a key of the app's own texts.",
+                                "description": "Live Activities: a key of the app's localized strings.",
                                 "type": "string", "minLength": 1
                               },
                               "loc-args": {
-                                "description": "Live Activities: what goes into the text of loc-key.",
+                                "description": "Live Activities: arguments for the string of loc-key.",
                                 "type": "array", "minItems": 0, "maxItems": 32, "items": {"type": "string"}
                               }
                             }
                           }
                         ]
                       },
-                      "subtitle": {"description": "In place of the rule's subtitle.", "type": "string"},
+                      "subtitle": {"description": "Replaces the rule's subtitle.", "type": "string"},
                       "body": {
-                        "description": "In place of the rule's body.",
+                        "description": "Replaces the rule's body.",
                         "anyOf": [
                           {"type": "string", "x-place": "paragraph"},
                           {
                             "type": "object",
                             "properties": {
                               "loc-key": {
-                                "description": "Live Activities: a key of the app's own texts.",
+                                "description": "Live Activities: a key of the app's localized strings.",
                                 "type": "string", "minLength": 1
                               },
                               "loc-args": {
-                                "description": "Live Activities: what goes into the text of loc-key.",
+                                "description": "Live Activities: arguments for the string of loc-key.",
                                 "type": "array", "minItems": 0, "maxItems": 32, "items": {"type": "string"}
                               }
                             }
@@ -162,57 +162,57 @@ public enum APNsDescription {
                         ]
                       },
                       "launch-image": {
-                        "description": "A picture of the app, shown while it starts.", "type": "string",
+                        "description": "An image in the app, shown while it launches.", "type": "string",
                         "minLength": 1
                       },
                       "title-loc-key": {
-                        "description": "The title, as a key of the app's own texts.", "type": "string",
+                        "description": "The title: a key of the app's localized strings.", "type": "string",
                         "minLength": 1
                       },
                       "title-loc-args": {
-                        "description": "What goes into the text of title-loc-key.", "type": "array",
+                        "description": "Arguments for the string of title-loc-key.", "type": "array",
                         "minItems": 0, "maxItems": 32, "items": {"type": "string"}
                       },
                       "subtitle-loc-key": {
-                        "description": "The subtitle, as a key of the app's own texts.", "type": "string",
+                        "description": "The subtitle: a key of the app's localized strings.", "type": "string",
                         "minLength": 1
                       },
                       "subtitle-loc-args": {
-                        "description": "What goes into the text of subtitle-loc-key.", "type": "array",
+                        "description": "Arguments for the string of subtitle-loc-key.", "type": "array",
                         "minItems": 0, "maxItems": 32, "items": {"type": "string"}
                       },
                       "loc-key": {
-                        "description": "The body, as a key of the app's own texts.", "type": "string",
+                        "description": "The body: a key of the app's localized strings.", "type": "string",
                         "minLength": 1
                       },
                       "loc-args": {
-                        "description": "What goes into the text of loc-key.", "type": "array",
+                        "description": "Arguments for the string of loc-key.", "type": "array",
                         "minItems": 0, "maxItems": 32, "items": {"type": "string"}
                       },
                       "action-loc-key": {
-                        "description": "Old: the button's label as a key of the app's texts; null hides it.",
+                        "description": "Deprecated: the key of the button's label; null hides the button.",
                         "type": ["string", "null"]
                       },
                       "action": {
-                        "description": "Old: the label of the button on Safari website pushes.",
+                        "description": "Deprecated: the button's label in Safari website pushes.",
                         "type": "string"
                       },
                       "summary-arg": {
-                        "description": "Old: what the summary of a group names.", "type": "string"
+                        "description": "Deprecated: the text that the summary of a group shows.", "type": "string"
                       },
                       "summary-arg-count": {
-                        "description": "Old: how many the summary counts this for.", "type": "integer",
+                        "description": "Deprecated: how many items the summary counts.", "type": "integer",
                         "minimum": 1, "maximum": 2147483647
                       },
                       "sound": {
-                        "description": "Live Activities: the sound; ordinary alerts have it beside 'alert'.",
+                        "description": "Live Activities: the sound. Other alerts set it next to 'alert'.",
                         "anyOf": [
                           {"type": "string", "minLength": 1},
                           {
                             "type": "object",
                             "properties": {
                               "critical": {
-                                "description": "1 plays the sound although the device is muted; needs Apple's leave.",
+                                "description": "1 plays on a muted device; requires an entitlement from Apple.",
                                 "type": "boolean", "x-writes": "one-or-zero"
                               },
                               "name": {
@@ -220,7 +220,7 @@ public enum APNsDescription {
                                 "minLength": 1
                               },
                               "volume": {
-                                "description": "From 0, silent, to 1, loud.", "type": "number",
+                                "description": "The volume, from 0 (silent) to 1 (full).", "type": "number",
                                 "minimum": 0, "maximum": 1
                               }
                             }
@@ -231,15 +231,15 @@ public enum APNsDescription {
                     "checks": [
                       {
                         "when": {"lacks": ["title-loc-key"]}, "refuse": ["title-loc-args"],
-                        "message": "'title-loc-key' is missing: which of the app's texts these go into"
+                        "message": "'title-loc-key' is missing: add the key of the string for these arguments"
                       },
                       {
                         "when": {"lacks": ["subtitle-loc-key"]}, "refuse": ["subtitle-loc-args"],
-                        "message": "'subtitle-loc-key' is missing: which of the app's texts these go into"
+                        "message": "'subtitle-loc-key' is missing: add the key of the string for these arguments"
                       },
                       {
                         "when": {"lacks": ["loc-key"]}, "refuse": ["loc-args"],
-                        "message": "'loc-key' is missing: which of the app's texts these go into"
+                        "message": "'loc-key' is missing: add the key of the string for these arguments"
                       }
                     ]
                   }
@@ -257,7 +257,7 @@ public enum APNsDescription {
                     "type": "object",
                     "properties": {
                       "critical": {
-                        "description": "1 plays the sound although the device is muted; needs Apple's leave.",
+                        "description": "1 plays on a muted device; requires an entitlement from Apple.",
                         "type": "boolean", "x-writes": "one-or-zero"
                       },
                       "name": {
@@ -265,7 +265,7 @@ public enum APNsDescription {
                         "minLength": 1
                       },
                       "volume": {
-                        "description": "From 0, silent, to 1, loud.", "type": "number", "minimum": 0,
+                        "description": "The volume, from 0 (silent) to 1 (full).", "type": "number", "minimum": 0,
                         "maximum": 1
                       }
                     }
@@ -273,10 +273,10 @@ public enum APNsDescription {
                 ]
               },
               "thread-id": {
-                "description": "Groups notifications; the rule's 'thread' unless given.", "type": "string"
+                "description": "Groups notifications. Default: the rule's 'thread'.", "type": "string"
               },
               "category": {
-                "description": "The category of buttons that the app registered.",
+                "description": "A notification category that the app registered; it selects the buttons.",
                 "type": "string",
                 "minLength": 1,
                 "x-buttons": {
@@ -305,9 +305,9 @@ public enum APNsDescription {
         is shown.",
                 "type": "boolean", "x-writes": "one-or-zero"
               },
-              "target-content-id": {"description": "The window that is brought forward.", "type": "string"},
+              "target-content-id": {"description": "The window that the app brings to the front.", "type": "string"},
               "interruption-level": {
-                "description": "How much the notification may interrupt.",
+                "description": "How much the notification may interrupt the user.",
                 "enum": ["passive", "active", "time-sensitive", "critical"]
               },
               "relevance-score": {
@@ -315,17 +315,17 @@ public enum APNsDescription {
         Activities.",
                 "type": "number"
               },
-              "filter-criteria": {"description": "What a Focus filter compares with.", "type": "string"},
+              "filter-criteria": {"description": "The criteria that Focus filters evaluate.", "type": "string"},
               "content-changed": {
                 "description": "Widgets and controls: that they should ask for what is new; theirs always have it.",
                 "type": "boolean"
               },
               "url-args": {
-                "description": "Safari website pushes: what goes into the URL.", "type": "array",
+                "description": "Safari website pushes: arguments for the URL.", "type": "array",
                 "minItems": 0, "maxItems": 32, "items": {"type": "string"}
               },
               "event": {
-                "description": "What becomes of the Live Activity.", "x-alias": "events",
+                "description": "Whether to start, update or end the Live Activity.", "x-alias": "events",
                 "enum": ["start", "update", "end"], "x-fixed": true
               },
               "content-state": {
@@ -338,11 +338,11 @@ public enum APNsDescription {
                 "format": "date-time", "x-writes": "unix-seconds"
               },
               "dismissal-date": {
-                "description": "When an ended Live Activity goes away; up to 4h unless given.",
+                "description": "When an ended Live Activity disappears. Default: after up to 4h.",
                 "type": "string", "format": "date-time", "x-writes": "unix-seconds"
               },
               "timestamp": {
-                "description": "When this was made; what is older than the last is ignored. Now unless given.",
+                "description": "When this update was made; devices ignore older updates. Default: now.",
                 "type": "string", "format": "date-time", "x-writes": "unix-seconds"
               },
               "attributes-type": {
@@ -355,11 +355,11 @@ public enum APNsDescription {
                 "x-essential": true, "type": "object", "x-complete": true
               },
               "input-push-token": {
-                "description": "1 asks for a token to update what is started; iOS 18 and later.",
+                "description": "1 requests a token for updates of the new activity; iOS 18 and later.",
                 "type": "boolean", "x-writes": "one-or-zero"
               },
               "input-push-channel": {
-                "description": "The broadcast channel that what is started listens to; iOS 18 and later.",
+                "description": "The broadcast channel for updates of the new activity; iOS 18 and later.",
                 "type": "string", "format": "base64"
               },
               "push-type": {
@@ -372,21 +372,21 @@ public enum APNsDescription {
                 "x-fixed": true
               },
               "priority": {
-                "description": "10: at once, 5: when the device's power allows, 1: power first.",
+                "description": "10: immediately, 5: when the device's power allows, 1: save power first.",
                 "enum": [1, 5, 10]
               },
               "actions": {
-                "description": "By the identifier of a button of 'category', what that button opens.",
+                "description": "The URLs that buttons of 'category' open, by the button's identifier.",
                 "type": "object",
                 "additionalProperties": {
                   "type": "object",
                   "properties": {
-                    "url": {"description": "What this button opens.", "type": "string", "format": "uri"}
+                    "url": {"description": "The URL that this button opens.", "type": "string", "format": "uri"}
                   }
                 }
               },
               "_k": {
-                "description": "The notification's unique identifier for the app; ours unless given.",
+                "description": "The notification's unique identifier for the app. Default: the router's id.",
                 "type": "string", "minLength": 1
               }
             },
@@ -420,7 +420,7 @@ public enum APNsDescription {
                   "not": {"is": {"event": ["start"]}}
                 },
                 "refuse": ["attributes-type", "attributes", "input-push-token", "input-push-channel"],
-                "message": "only 'event: start' has this"
+                "message": "allowed only with 'event: start'"
               },
               {
                 "when": {
@@ -428,7 +428,7 @@ public enum APNsDescription {
                   "not": {"is": {"event": ["end"]}}
                 },
                 "refuse": ["dismissal-date"],
-                "message": "only 'event: end' has this"
+                "message": "allowed only with 'event: end'"
               },
               {
                 "when": {"kind": ["liveactivity"], "any": ["event", "content-state"]},
@@ -436,7 +436,7 @@ public enum APNsDescription {
                   "badge", "category", "actions", "_k", "thread-id", "content-available", "mutable-content",
                   "target-content-id", "interruption-level", "filter-criteria", "url-args"
                 ],
-                "message": "a Live Activity cannot carry this"
+                "message": "not allowed in a Live Activity"
               },
               {
                 "when": {"kind": ["liveactivity"], "any": ["event", "content-state"]},
@@ -445,7 +445,7 @@ public enum APNsDescription {
                   "alert.launch-image", "alert.action-loc-key", "alert.action", "alert.summary-arg",
                   "alert.summary-arg-count"
                 ],
-                "message": "a Live Activity's alert cannot carry this"
+                "message": "not allowed in the alert of a Live Activity"
               },
               {
                 "when": {"not": {"kind": ["liveactivity"]}, "has": ["push-type"]},
@@ -453,7 +453,7 @@ public enum APNsDescription {
                   "event", "content-state", "stale-date", "dismissal-date", "timestamp", "attributes-type",
                   "attributes", "input-push-token", "input-push-channel"
                 ],
-                "message": "only a Live Activity has this, not 'push-type: {push-type}'"
+                "message": "allowed only in a Live Activity, not with 'push-type: {push-type}'"
               },
               {
                 "when": {"not": {"kind": ["liveactivity"]}, "lacks": ["push-type"]},
@@ -461,7 +461,7 @@ public enum APNsDescription {
                   "event", "content-state", "stale-date", "dismissal-date", "timestamp", "attributes-type",
                   "attributes", "input-push-token", "input-push-channel"
                 ],
-                "message": "only a Live Activity has this; 'event' (start, update or end) is missing"
+                "message": "allowed only in a Live Activity: add 'event' (start, update or end)"
               },
               {
                 "when": {"is": {"push-type": ["alert"]}, "texts": false, "lacks": ["alert", "badge", "sound"]},
@@ -470,42 +470,42 @@ public enum APNsDescription {
               },
               {
                 "when": {"is": {"push-type": ["background"]}}, "refuse": ["alert", "badge", "sound"],
-                "message": "a background push neither shows nor plays anything; 'push-type: alert' does"
+                "message": "not allowed in a background push: use 'push-type: alert'"
               },
               {
                 "when": {"is": {"push-type": ["background"]}},
                 "refuse": ["rule.title.loc-key", "rule.subtitle.loc-key", "rule.body.loc-key"],
-                "message": "the rule's background push shows nothing: 'push-type: alert' does"
+                "message": "not allowed in the rule's background push: use 'push-type: alert'"
               },
               {
                 "allow": {"content-available": [1]},
-                "message": "1 wakes the app in the background; leave 'content-available' out if it must not"
+                "message": "1 wakes the app in the background; remove 'content-available' if it must not"
               },
               {
                 "when": {"kind": ["background"]}, "allow": {"priority": [5]},
-                "message": "Apple takes background pushes with priority 5 only"
+                "message": "background pushes require priority 5"
               },
               {
                 "when": {"kind": ["liveactivity"]}, "allow": {"priority": [5, 10]},
-                "message": "Apple takes Live Activities with priority 5 or 10 only"
+                "message": "Live Activities require priority 5 or 10"
               },
               {
                 "when": {"kind": ["pushtotalk"]}, "allow": {"priority": [10]},
-                "message": "Apple wants push-to-talk with priority 10 only"
+                "message": "push-to-talk requires priority 10"
               },
               {
                 "when": {"not": {"kind": ["liveactivity"]}}, "refuse": ["alert.sound"],
-                "message": "only Live Activities have their sound here; it belongs beside 'alert'"
+                "message": "only Live Activities allow a sound here: move it next to 'alert'"
               },
               {
                 "when": {"not": {"kind": ["liveactivity"]}, "object": ["alert.title"]},
                 "refuse": ["alert.title"],
-                "message": "only Live Activities have a dictionary here; there is title-loc-key"
+                "message": "only Live Activities allow a dictionary here: use title-loc-key"
               },
               {
                 "when": {"not": {"kind": ["liveactivity"]}, "object": ["alert.body"]},
                 "refuse": ["alert.body"],
-                "message": "only Live Activities have a dictionary here; there is loc-key"
+                "message": "only Live Activities allow a dictionary here: use loc-key"
               },
               {
                 "when": {
@@ -518,27 +518,27 @@ public enum APNsDescription {
               {
                 "when": {"is": {"mutable-content": [0]}, "has": ["rule.actions"]},
                 "refuse": ["mutable-content"],
-                "message": "the rule's buttons are made by the app's notification service extension, which needs 1 here"
+                "message": "expected 1, because the app's notification service extension adds the rule's buttons"
               },
               {
                 "when": {"not": {"kind": ["widgets", "controls"]}}, "refuse": ["content-changed"],
-                "message": "only 'push-type: widgets' and 'push-type: controls' have this"
+                "message": "allowed only with 'push-type: widgets' and 'push-type: controls'"
               },
               {
                 "when": {"kind": ["widgets", "controls"]}, "allow": {"content-changed": [true]},
-                "message": "'push-type: {kind}' has true here"
+                "message": "expected true with 'push-type: {kind}'"
               },
               {
                 "when": {"not": {"kind": ["liveactivity"]}}, "range": {"relevance-score": [0, 1]},
-                "message": "expected a number from 0 to 1; only Live Activities take others"
+                "message": "expected a number from 0 to 1; only Live Activities allow others"
               },
               {
                 "when": {"summary": true}, "allow": {"push-type": ["alert"]},
-                "message": "what speaks of no event in particular is an alert: expected alert"
+                "message": "expected alert, because this notification is not about a single event"
               },
               {
                 "when": {"summary": true}, "refuse": ["event", "content-state"],
-                "message": "a Live Activity is about one event: a rule has this"
+                "message": "allowed only in a rule, because a Live Activity is about one event"
               }
             ]
           },

@@ -5,16 +5,16 @@ public enum EmailDescription {
           "version": 1,
           "name": "E-mail",
           "block": "email",
-          "doc": "How the message looks in a mail program.",
+          "doc": "The appearance of the e-mail.",
           "target": {"kind": "token", "chosen": true, "expected": "an e-mail address"},
           "configuration": {
-            "doc": "E-mail, through a mail server of the operator's.",
+            "doc": "E-mail, through the operator's mail server.",
             "schema": {
               "type": "object",
               "properties": {
                 "server": {"description": "The mail server's name.", "type": "string"},
                 "port": {
-                  "description": "587 (starttls), 465 (tls) or 25 (none) when left out.", "type": "integer",
+                  "description": "Default: 587 (starttls), 465 (tls) or 25 (none).", "type": "integer",
                   "minimum": 1, "maximum": 65535
                 },
                 "security": {
@@ -24,44 +24,44 @@ public enum EmailDescription {
                 "username": {"description": "The account at the mail server.", "type": "string"},
                 "password": {"description": "Its password, as in ${SMTP_PASSWORD}.", "type": "string"},
                 "password_file": {
-                  "description": "A file with the password and nothing else, in place of it.", "type": "string",
+                  "description": "A file that contains only the password, instead of it.", "type": "string",
                   "file": true
                 },
                 "authority_file": {
-                  "description": "PEM: whom to trust instead of the system's authorities.", "type": "string", "file": true
+                  "description": "A PEM file of CAs to trust instead of the system's.", "type": "string", "file": true
                 },
                 "hello": {
-                  "description": "This machine's name to the mail server; the domain of from when left out.",
+                  "description": "The host name for EHLO. Default: the domain of from.",
                   "type": "string"
                 },
                 "connections": {
-                  "description": "How many connections there are at most.", "type": "integer", "minimum": 1,
+                  "description": "The maximum number of connections.", "type": "integer", "minimum": 1,
                   "maximum": 16, "default": 2
                 },
                 "idle_seconds": {
-                  "description": "After so long without a byte a connection is closed.", "type": "integer",
+                  "description": "The idle time after which a connection is closed.", "type": "integer",
                   "minimum": 10, "maximum": 300, "default": 60
                 },
                 "from": {"description": "The sender's address.", "type": "string"},
-                "from_name": {"description": "The name beside it.", "type": "string"},
-                "return_path": {"description": "Where bounces go; from when left out.", "type": "string"},
-                "reply_to": {"description": "Where answers go.", "type": "string"},
+                "from_name": {"description": "The sender's name.", "type": "string"},
+                "return_path": {"description": "The address for bounces. Default: from.", "type": "string"},
+                "reply_to": {"description": "The address for replies.", "type": "string"},
                 "list_id": {
-                  "description": "List-Id, by which people sort: notifications.example.com.", "type": "string"
+                  "description": "The List-Id, such as notifications.example.com.", "type": "string"
                 },
-                "unsubscribe_mailto": {"description": "An address to unsubscribe at.", "type": "string"},
+                "unsubscribe_mailto": {"description": "The address for unsubscribe messages.", "type": "string"},
                 "unsubscribe_url": {
-                  "description": "An https URL that a POST unsubscribes at; {address} stands for the recipient's.",
+                  "description": "An https URL that unsubscribes on POST; {address} is the recipient's address.",
                   "type": "string"
                 },
                 "footer": {"description": "The last lines of every message.", "type": "string"},
                 "domains": {
-                  "description": "Whose addresses may be registered; all when left out.",
+                  "description": "Domains or addresses that may be registered. Default: all.",
                   "type": "array", "minItems": 0, "maxItems": 1000, "items": {"type": "string", "minLength": 1}
                 },
-                "wake_message": {"description": "What a wake-up says.", "type": "string"},
+                "wake_message": {"description": "The text in mode wake.", "type": "string"},
                 "batch_message": {
-                  "description": "What one says that stands for {n} events.", "type": "string"
+                  "description": "The text in mode wake for {n} events.", "type": "string"
                 }
               }
             }
@@ -69,7 +69,7 @@ public enum EmailDescription {
           "rules": {
             "type": "object",
             "properties": {
-              "subject": {"description": "In place of the rule's title.", "type": "string", "minLength": 1}
+              "subject": {"description": "Replaces the rule's title.", "type": "string", "minLength": 1}
             }
           },
           "shows_wake_ups": true,

@@ -5,7 +5,7 @@ public enum FCMDescription {
           "version": 1,
           "name": "Firebase Cloud Messaging",
           "block": "fcm",
-          "doc": "What Android devices get through FCM: members of the message's android object.",
+          "doc": "Members of the message's android object in FCM.",
           "target": {"kind": "token", "expected": "the device token from the platform"},
           "configuration": {
             "doc": "FCM: an app on Android.",
@@ -20,11 +20,11 @@ public enum FCMDescription {
                   "anyOf": [{"type": "string"}, {"type": "object"}]
                 },
                 "project_id": {
-                  "description": "The Firebase project's id; the service account's when left out.",
+                  "description": "The Firebase project's id. Default: the service account's.",
                   "type": "string"
                 },
                 "base_url": {
-                  "description": "https://host:port in place of Google's servers.", "type": "string"
+                  "description": "https://host:port to use instead of Google's servers.", "type": "string"
                 },
                 "direct_boot_ok": {
                   "description": "Whether messages may reach the app before the device is first unlocked. \#
@@ -41,38 +41,38 @@ public enum FCMDescription {
                 "description": "data: the app draws the notification itself; notification: FCM does.",
                 "enum": ["data", "notification"], "x-fixed": true
               },
-              "priority": {"description": "HIGH wakes a device that sleeps.", "enum": ["NORMAL", "HIGH"]},
+              "priority": {"description": "HIGH also wakes a sleeping device.", "enum": ["NORMAL", "HIGH"]},
               "ttl": {
                 "description": "How long FCM keeps the message for a device that is off; at most four weeks.",
                 "type": "string", "format": "duration", "maximum": 2419200, "x-writes": "protobuf"
               },
               "collapseKey": {
-                "description": "Of messages with this key only the last is kept.", "type": "string",
+                "description": "FCM keeps only the last message with this key.", "type": "string",
                 "minLength": 1
               },
               "restrictedPackageName": {
-                "description": "The one app that may receive the message.", "type": "string", "minLength": 1
+                "description": "The package name of the app that may receive it.", "type": "string", "minLength": 1
               },
               "directBootOk": {
                 "description": "Whether the app may get it before the device is first unlocked.",
                 "type": "boolean"
               },
               "bandwidthConstrainedOk": {
-                "description": "Whether it may use a network of little bandwidth.", "type": "boolean"
+                "description": "Whether a bandwidth-constrained network may be used.", "type": "boolean"
               },
               "restrictedSatelliteOk": {
-                "description": "Whether it may use a satellite network.", "type": "boolean"
+                "description": "Whether a bandwidth-constrained satellite network may be used.", "type": "boolean"
               },
               "notification": {
                 "description": "How FCM shows the notification.",
                 "type": "object",
                 "properties": {
-                  "title": {"description": "In place of the rule's title.", "type": "string"},
+                  "title": {"description": "Replaces the rule's title.", "type": "string"},
                   "body": {
-                    "description": "In place of the rule's body.", "type": "string", "x-place": "paragraph"
+                    "description": "Replaces the rule's body.", "type": "string", "x-place": "paragraph"
                   },
                   "icon": {
-                    "description": "The icon, as a drawable of the app.", "type": "string", "minLength": 1
+                    "description": "The icon: a drawable of the app.", "type": "string", "minLength": 1
                   },
                   "color": {
                     "description": "The icon's colour.", "type": "string", "pattern": "^#[0-9A-Fa-f]{6}$",
@@ -82,60 +82,60 @@ public enum FCMDescription {
                     "description": "A sound of the app, or 'default'.", "type": "string", "minLength": 1
                   },
                   "tag": {
-                    "description": "Replaces what is shown under the same tag.", "type": "string",
+                    "description": "Replaces the notification with the same tag.", "type": "string",
                     "minLength": 1
                   },
                   "clickAction": {
                     "description": "The intent that a tap starts.", "type": "string", "minLength": 1
                   },
                   "bodyLocKey": {
-                    "description": "The body, as a string resource of the app.", "type": "string",
+                    "description": "The body: a string resource of the app.", "type": "string",
                     "minLength": 1
                   },
                   "bodyLocArgs": {
-                    "description": "What goes into the text of bodyLocKey.", "type": "array", "minItems": 0,
+                    "description": "Arguments for the string of bodyLocKey.", "type": "array", "minItems": 0,
                     "maxItems": 32, "items": {"type": "string"}
                   },
                   "titleLocKey": {
-                    "description": "The title, as a string resource of the app.", "type": "string",
+                    "description": "The title: a string resource of the app.", "type": "string",
                     "minLength": 1
                   },
                   "titleLocArgs": {
-                    "description": "What goes into the text of titleLocKey.", "type": "array",
+                    "description": "Arguments for the string of titleLocKey.", "type": "array",
                     "minItems": 0, "maxItems": 32, "items": {"type": "string"}
                   },
                   "channelId": {
                     "description": "The notification channel.", "type": "string", "minLength": 1
                   },
                   "ticker": {
-                    "description": "What is read aloud to people who hear their screen.", "type": "string"
+                    "description": "The text that screen readers read aloud.", "type": "string"
                   },
                   "sticky": {"description": "Whether it stays when it is tapped.", "type": "boolean"},
                   "eventTime": {
-                    "description": "When what it tells of happened.", "type": "string",
+                    "description": "The time of the event.", "type": "string",
                     "format": "date-time", "x-writes": "rfc3339"
                   },
                   "localOnly": {
-                    "description": "Whether it stays off the person's other devices.", "type": "boolean"
+                    "description": "Whether it is shown on this device only.", "type": "boolean"
                   },
                   "notificationPriority": {
-                    "description": "How much it may interrupt on Android 7 and earlier.",
+                    "description": "How much it may interrupt the user on Android 7 and earlier.",
                     "enum": [
                       "PRIORITY_UNSPECIFIED", "PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT",
                       "PRIORITY_HIGH", "PRIORITY_MAX"
                     ]
                   },
                   "defaultSound": {
-                    "description": "Whether it has the device's own sound.", "type": "boolean"
+                    "description": "Whether the device plays its default sound.", "type": "boolean"
                   },
                   "defaultVibrateTimings": {
-                    "description": "Whether it vibrates as the device does by itself.", "type": "boolean"
+                    "description": "Whether the device uses its default vibration.", "type": "boolean"
                   },
                   "defaultLightSettings": {
-                    "description": "Whether it lights as the device does by itself.", "type": "boolean"
+                    "description": "Whether the device uses its default light.", "type": "boolean"
                   },
                   "vibrateTimings": {
-                    "description": "Pauses and vibrations in turn, a pause first.",
+                    "description": "Pauses and vibrations in turn; starts with a pause.",
                     "type": "array",
                     "minItems": 1,
                     "maxItems": 32,
@@ -144,11 +144,11 @@ public enum FCMDescription {
                     }
                   },
                   "visibility": {
-                    "description": "What a locked screen shows.",
+                    "description": "How much a locked screen shows.",
                     "enum": ["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"]
                   },
                   "notificationCount": {
-                    "description": "How many the number on the icon counts this for.", "type": "integer",
+                    "description": "How many items the number on the icon counts.", "type": "integer",
                     "minimum": 0, "maximum": 2147483647
                   },
                   "lightSettings": {
@@ -182,7 +182,7 @@ public enum FCMDescription {
                         "maximum": 3600, "x-writes": "protobuf"
                       },
                       "lightOffDuration": {
-                        "description": "How long it is off between.", "type": "string",
+                        "description": "How long it is off between flashes.", "type": "string",
                         "format": "duration", "maximum": 3600, "x-writes": "protobuf"
                       }
                     }
@@ -191,31 +191,31 @@ public enum FCMDescription {
                     "description": "A picture, of at most 1 MB.", "type": "string", "format": "http-uri"
                   },
                   "proxy": {
-                    "description": "Whether another app may show it in this one's place.",
+                    "description": "Whether another app may show it instead of this app.",
                     "enum": ["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"]
                   },
                   "bypassProxyNotification": {
-                    "description": "Old: whether no other app may show it in this one's place.",
+                    "description": "Deprecated: forbids other apps to show it instead of this app.",
                     "type": "boolean"
                   }
                 },
                 "checks": [
                   {
                     "when": {"lacks": ["titleLocKey"]}, "refuse": ["titleLocArgs"],
-                    "message": "'titleLocKey' is missing: which of the app's texts these go into"
+                    "message": "'titleLocKey' is missing: add the key of the string for these arguments"
                   },
                   {
                     "when": {"lacks": ["bodyLocKey"]}, "refuse": ["bodyLocArgs"],
-                    "message": "'bodyLocKey' is missing: which of the app's texts these go into"
+                    "message": "'bodyLocKey' is missing: add the key of the string for these arguments"
                   }
                 ]
               },
               "fcmOptions": {
-                "description": "What FCM does besides.",
+                "description": "Options of FCM itself.",
                 "type": "object",
                 "properties": {
                   "analyticsLabel": {
-                    "description": "What statistics call the message.", "type": "string", "minLength": 1
+                    "description": "The message's label in statistics.", "type": "string", "minLength": 1
                   }
                 }
               }

@@ -5,16 +5,16 @@ public enum GotifyDescription {
           "version": 1,
           "name": "Gotify",
           "block": "gotify",
-          "doc": "What Gotify's message has besides its texts.",
+          "doc": "Members of Gotify's message other than its texts.",
           "target": {"kind": "endpoint", "chosen": true},
           "configuration": {
-            "doc": "Gotify: servers are the users' own.",
+            "doc": "Gotify: users choose their own servers.",
             "schema": {
               "type": "object",
               "properties": {
-                "wake_message": {"description": "What a wake-up shows.", "type": "string"},
+                "wake_message": {"description": "The text in mode wake.", "type": "string"},
                 "batch_message": {
-                  "description": "What one shows that stands for {n} events.", "type": "string"
+                  "description": "The text in mode wake for {n} events.", "type": "string"
                 }
               }
             }
@@ -23,17 +23,17 @@ public enum GotifyDescription {
             "type": "object",
             "properties": {
               "priority": {
-                "description": "0: unseen, 1 to 3: an icon, 4 to 7: a sound, 8 to 10: a vibration besides.",
+                "description": "0: hidden, 1 to 3: an icon, 4 to 7: also a sound, 8 to 10: also a vibration.",
                 "type": "integer", "minimum": 0, "maximum": 10
               },
               "markdown": {"description": "Whether the text is Markdown.", "type": "boolean"},
               "image": {"description": "A large picture.", "type": "string", "format": "http-uri"},
               "intent": {
-                "description": "What the app opens by itself when the message comes.", "type": "string",
+                "description": "A URL that the app opens when the message arrives.", "type": "string",
                 "format": "uri"
               },
               "extras": {
-                "description": "Further extras, by their whole names such as client::display.",
+                "description": "More extras, by their full names such as client::display.",
                 "type": "object"
               }
             }

@@ -5,29 +5,29 @@ public enum HTTPTemplateDescription {
           "version": 1,
           "name": "HTTP",
           "block": "http",
-          "doc": "What templates of services know as {{rule.NAME}}.",
+          "doc": "Values that templates of services use as {{rule.NAME}}.",
           "target": {
-            "kind": "token", "chosen": true, "expected": "what the service knows the recipient by"
+            "kind": "token", "chosen": true, "expected": "the recipient's id at the service"
           },
           "fields": [
-            {"name": "service", "secret": false, "doc": "One of the configured services, where there are several."}
+            {"name": "service", "secret": false, "doc": "A configured service; required if there are several."}
           ],
           "configuration": {
-            "doc": "Services that are described here: a request, and what its answers mean.",
+            "doc": "Services that you describe: a request and the meaning of its responses.",
             "schema": {
               "type": "object",
               "required": ["services"],
               "properties": {
-                "wake_message": {"description": "What a wake-up shows.", "type": "string"},
+                "wake_message": {"description": "The text in mode wake.", "type": "string"},
                 "batch_message": {
-                  "description": "What one shows that stands for {n} events.", "type": "string"
+                  "description": "The text in mode wake for {n} events.", "type": "string"
                 },
                 "secrets_file": {
-                  "description": "A file with lines SERVICE.NAME=SECRET, beside what stands under secrets.",
+                  "description": "A file with lines SERVICE.NAME=SECRET, in addition to secrets.",
                   "type": "string", "file": true
                 },
                 "services": {
-                  "description": "Services by names of your choice, as contrib/examples/push-services has them.",
+                  "description": "Services, by names that you choose. Examples: contrib/examples/push-services.",
                   "type": "object"
                 }
               }

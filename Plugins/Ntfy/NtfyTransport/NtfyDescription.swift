@@ -5,21 +5,21 @@ public enum NtfyDescription {
           "version": 1,
           "name": "ntfy",
           "block": "ntfy",
-          "doc": "Further members of the message that ntfy shows.",
+          "doc": "Additional members of the ntfy message.",
           "target": {"kind": "endpoint", "chosen": true},
           "fields": [
-            {"name": "access_token", "doc": "The right to write to a protected topic."},
+            {"name": "access_token", "doc": "An access token for a protected topic."},
             {"name": "username", "doc": "An account that may write to the topic, instead of access_token."},
             {"name": "password", "doc": "The account's password."}
           ],
           "configuration": {
-            "doc": "ntfy: topics are the users' own.",
+            "doc": "ntfy: users choose their own topics.",
             "schema": {
               "type": "object",
               "properties": {
-                "wake_message": {"description": "What a wake-up shows.", "type": "string"},
+                "wake_message": {"description": "The text in mode wake.", "type": "string"},
                 "batch_message": {
-                  "description": "What one shows that stands for {n} events.", "type": "string"
+                  "description": "The text in mode wake for {n} events.", "type": "string"
                 }
               }
             }
@@ -28,26 +28,26 @@ public enum NtfyDescription {
             "type": "object",
             "properties": {
               "priority": {
-                "description": "From 1, least, to 5, most; 3 is the default.", "type": "integer",
+                "description": "From 1 (lowest) to 5 (highest). Default: 3.", "type": "integer",
                 "minimum": 1, "maximum": 5
               },
               "tags": {
-                "description": "Labels; what names an emoji is shown as one.", "type": "array",
+                "description": "Labels; names of emoji are shown as emoji.", "type": "array",
                 "minItems": 0, "maxItems": 32, "items": {"type": "string", "minLength": 1}
               },
               "icon": {
-                "description": "A picture beside the message.", "type": "string", "format": "http-uri"
+                "description": "A picture next to the message.", "type": "string", "format": "http-uri"
               },
               "attach": {
                 "description": "A file to attach, by its URL.", "type": "string", "format": "http-uri"
               },
               "filename": {"description": "The attached file's name.", "type": "string", "minLength": 1},
               "click": {
-                "description": "What a tap opens, in place of the rule's url.", "type": "string",
+                "description": "The URL that a tap opens, instead of the rule's.", "type": "string",
                 "format": "uri"
               },
               "actions": {
-                "description": "Up to three buttons, in place of the rule's.",
+                "description": "Up to three buttons, instead of the rule's.",
                 "type": "array",
                 "minItems": 1,
                 "maxItems": 3,
@@ -55,7 +55,7 @@ public enum NtfyDescription {
                   "type": "object",
                   "properties": {
                     "action": {
-                      "description": "Open a URL, ask one, or tell other apps.",
+                      "description": "Open a URL, send an HTTP request, or send a broadcast to other apps.",
                       "enum": ["view", "http", "broadcast"], "x-fixed": true
                     },
                     "label": {
@@ -63,19 +63,19 @@ public enum NtfyDescription {
                       "minLength": 1
                     },
                     "url": {
-                      "description": "What is opened or asked.", "x-essential": true, "type": "string",
+                      "description": "The URL to open or request.", "x-essential": true, "type": "string",
                       "format": "uri"
                     },
-                    "clear": {"description": "Whether a tap takes the message away.", "type": "boolean"},
+                    "clear": {"description": "Whether a tap removes the message.", "type": "boolean"},
                     "method": {
-                      "description": "http: how it is asked; POST unless given.",
+                      "description": "http: the method. Default: POST.",
                       "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
                     },
                     "headers": {
                       "description": "http: header fields.", "type": "object",
                       "additionalProperties": {"type": "string"}
                     },
-                    "body": {"description": "http: what is sent.", "type": "string", "x-place": "paragraph"},
+                    "body": {"description": "http: the body.", "type": "string", "x-place": "paragraph"},
                     "intent": {
                       "description": "broadcast: the Android intent.", "type": "string", "minLength": 1
                     },
@@ -97,11 +97,11 @@ public enum NtfyDescription {
                     },
                     {
                       "when": {"has": ["label"], "is": {"action": ["broadcast"]}},
-                      "refuse": ["url", "method", "headers", "body"], "message": "a broadcast has none"
+                      "refuse": ["url", "method", "headers", "body"], "message": "not allowed in a broadcast"
                     },
                     {
                       "when": {"has": ["label"], "is": {"action": ["http"], "method": ["GET", "HEAD"]}},
-                      "refuse": ["body"], "message": "{method} sends nothing"
+                      "refuse": ["body"], "message": "{method} requests have no body"
                     }
                   ]
                 }
@@ -112,11 +112,11 @@ public enum NtfyDescription {
                 "minLength": 1
               },
               "call": {
-                "description": "A telephone number that is called and told the message, or 'yes'.",
+                "description": "A phone number to call and read the message to, or 'yes'.",
                 "type": "string", "minLength": 1
               },
               "delay": {
-                "description": "Hold it back: a moment or a length of time in ntfy's words, 10 s to 3 days.",
+                "description": "Delay delivery: a time or duration in ntfy's format, 10 s to 3 days.",
                 "type": "string", "minLength": 1
               },
               "cache": {
@@ -130,11 +130,11 @@ public enum NtfyDescription {
             "checks": [
               {
                 "when": {"has": ["delay"]}, "allow": {"cache": [true]},
-                "message": "what has a 'delay' must be kept until then"
+                "message": "a 'delay' requires caching: remove this or 'delay'"
               },
               {
                 "when": {"has": ["delay"]}, "refuse": ["email", "call"],
-                "message": "ntfy does not take this together with 'delay'"
+                "message": "ntfy does not allow this together with 'delay'"
               }
             ]
           },

@@ -23,26 +23,26 @@ public enum TelegramDescription {
                   "description": "The bot's token itself, as in ${TELEGRAM_BOT_TOKEN}.", "type": "string"
                 },
                 "bot": {
-                  "description": "The bot's name; apps learn it, to link people at https://t.me/NAME?start=CODE.",
+                  "description": "The bot's name. Apps use it to link users to https://t.me/NAME?start=CODE.",
                   "type": "string"
                 },
                 "base_url": {
-                  "description": "A Bot API server of your own, in place of https://api.telegram.org.",
+                  "description": "Your own Bot API server. Default: https://api.telegram.org.",
                   "type": "string", "format": "http-uri"
                 },
-                "wake_message": {"description": "What a wake-up shows.", "type": "string"},
+                "wake_message": {"description": "The text in mode wake.", "type": "string"},
                 "batch_message": {
-                  "description": "What one shows that stands for {n} events.", "type": "string"
+                  "description": "The text in mode wake for {n} events.", "type": "string"
                 },
                 "linked_message": {
-                  "description": "What the bot answers when a link code was accepted.", "type": "string"
+                  "description": "The bot's reply to an accepted link code.", "type": "string"
                 },
-                "stopped_message": {"description": "What the bot answers to /stop.", "type": "string"},
+                "stopped_message": {"description": "The bot's reply to /stop.", "type": "string"},
                 "taken_message": {
-                  "description": "What the bot answers to a link code that another chat has used.", "type": "string"
+                  "description": "The bot's reply to a link code that another chat has used.", "type": "string"
                 },
                 "start_message": {
-                  "description": "What the bot answers to /start without a code; {chat} is the chat's number.",
+                  "description": "The bot's reply to /start without a code; {chat} is the chat's number.",
                   "type": "string"
                 }
               }
@@ -52,10 +52,10 @@ public enum TelegramDescription {
             "type": "object",
             "properties": {
               "silent": {
-                "description": "Whether it makes no sound; by the urgency when left out.", "type": "boolean"
+                "description": "Whether it is silent. Default: depends on the urgency.", "type": "boolean"
               },
               "protect_content": {
-                "description": "Whether the message can be neither forwarded nor saved.", "type": "boolean"
+                "description": "Whether Telegram prevents forwarding and saving.", "type": "boolean"
               },
               "link_preview": {
                 "description": "Whether Telegram shows a preview of links in the text.", "type": "boolean"

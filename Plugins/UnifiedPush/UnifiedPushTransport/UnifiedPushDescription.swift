@@ -5,26 +5,26 @@ public enum UnifiedPushDescription {
           "version": 1,
           "name": "UnifiedPush",
           "block": "unifiedpush",
-          "doc": "Further members of the message that an app gets through UnifiedPush.",
+          "doc": "Additional members of the message that an app gets through UnifiedPush.",
           "target": {"kind": "endpoint"},
           "configuration": {
-            "doc": "UnifiedPush: endpoints are the users' own; keys are for apps that give one to their distributor.",
+            "doc": "UnifiedPush: users choose their endpoints. Keys are for apps that give one to their distributor.",
             "schema": {
               "type": "object",
               "properties": {
                 "vapid_key_file": {
-                  "description": "A private key on P-256 in PEM, with which messages are signed.",
+                  "description": "A P-256 private key in PEM that signs messages.",
                   "type": "string", "file": true
                 },
                 "vapid_key": {
-                  "description": "The text of that file instead, as in ${VAPID_KEY}.", "type": "string"
+                  "description": "The content of that file instead, such as ${VAPID_KEY}.", "type": "string"
                 },
                 "subject": {
-                  "description": "Where push services find you, such as mailto:ops@example.com.",
+                  "description": "Your contact for push services, such as mailto:ops@example.com.",
                   "type": "string"
                 },
                 "old_vapid_key_files": {
-                  "description": "Keys that were in use before, for subscriptions that know no other.",
+                  "description": "Previous keys, for subscriptions that were made with them.",
                   "type": "array", "items": {"type": "string"}, "file": true
                 }
               }

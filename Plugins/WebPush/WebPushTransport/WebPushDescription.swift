@@ -5,7 +5,7 @@ public enum WebPushDescription {
           "version": 1,
           "name": "Web Push",
           "block": "webpush",
-          "doc": "What browsers get: members of the Notification, and how the push service treats it.",
+          "doc": "Members of the browser's Notification, and options for the push service.",
           "target": {"kind": "subscription"},
           "configuration": {
             "doc": "Web Push: an app in browsers.",
@@ -14,25 +14,25 @@ public enum WebPushDescription {
               "required": ["subject"],
               "properties": {
                 "vapid_key_file": {
-                  "description": "A private key on P-256 in PEM, with which messages are signed.",
+                  "description": "A P-256 private key in PEM that signs messages.",
                   "type": "string", "file": true
                 },
                 "vapid_key": {
-                  "description": "The text of that file instead, as in ${VAPID_KEY}.", "type": "string"
+                  "description": "The content of that file instead, such as ${VAPID_KEY}.", "type": "string"
                 },
                 "subject": {
-                  "description": "Where push services find you, such as mailto:ops@example.com.",
+                  "description": "Your contact for push services, such as mailto:ops@example.com.",
                   "type": "string"
                 },
                 "old_vapid_key_files": {
-                  "description": "Keys that were in use before, for subscriptions that know no other.",
+                  "description": "Previous keys, for subscriptions that were made with them.",
                   "type": "array", "items": {"type": "string"}, "file": true
                 },
                 "navigate": {
-                  "description": "What a tap opens when a notification names no url.", "type": "string"
+                  "description": "The URL that a tap opens if a notification has none.", "type": "string"
                 },
                 "allowed_hosts": {
-                  "description": "Push services that messages may go to; all when left out.",
+                  "description": "Push services that messages may be sent to. Default: all.",
                   "type": "array", "items": {"type": "string"}
                 }
               }
@@ -42,8 +42,8 @@ public enum WebPushDescription {
             "type": "object",
             "properties": {
               "lang": {"description": "The texts' language, such as de.", "type": "string", "minLength": 1},
-              "dir": {"description": "Which way the texts are written.", "enum": ["auto", "ltr", "rtl"]},
-              "tag": {"description": "Replaces what is shown under the same tag.", "type": "string"},
+              "dir": {"description": "The direction of the texts.", "enum": ["auto", "ltr", "rtl"]},
+              "tag": {"description": "Replaces the notification with the same tag.", "type": "string"},
               "image": {
                 "description": "The URL of a picture.", "type": "string", "format": "http-uri-reference"
               },
@@ -51,7 +51,7 @@ public enum WebPushDescription {
                 "description": "The URL of the icon.", "type": "string", "format": "http-uri-reference"
               },
               "badge": {
-                "description": "The URL of a small picture for where there is little room.",
+                "description": "The URL of a small picture for small spaces.",
                 "type": "string", "format": "http-uri-reference"
               },
               "vibrate": {
@@ -62,19 +62,19 @@ public enum WebPushDescription {
                 "items": {"type": "integer", "minimum": 0, "maximum": 60000}
               },
               "timestamp": {
-                "description": "When what it tells of happened.", "type": "string", "format": "date-time",
+                "description": "The time of the event.", "type": "string", "format": "date-time",
                 "x-writes": "unix-milliseconds"
               },
               "renotify": {
-                "description": "Whether replacing one under the same tag makes itself heard again.",
+                "description": "Whether replacing a notification with the same tag alerts the user again.",
                 "type": "boolean"
               },
-              "silent": {"description": "Whether it neither sounds nor vibrates.", "type": "boolean"},
+              "silent": {"description": "Whether it has no sound and no vibration.", "type": "boolean"},
               "requireInteraction": {
-                "description": "Whether it stays until somebody acts.", "type": "boolean"
+                "description": "Whether it stays until the user acts.", "type": "boolean"
               },
               "navigate": {
-                "description": "What a tap opens, in place of the rule's url.", "type": "string",
+                "description": "The URL that a tap opens, instead of the rule's.", "type": "string",
                 "format": "uri"
               },
               "declarative": {
@@ -91,7 +91,7 @@ public enum WebPushDescription {
                 "maximum": 2147483647
               },
               "topic": {
-                "description": "Replaces what the push service still keeps under the same topic.",
+                "description": "Replaces a waiting message with the same topic at the push service.",
                 "type": "string", "pattern": "^[0-9A-Za-z_-]{1,32}$",
                 "x-expected": "1 to 32 of A-Z, a-z, 0-9, - and _", "x-only-literals": true,
                 "x-place": "identifier"
@@ -101,7 +101,7 @@ public enum WebPushDescription {
                 "type": "string", "format": "duration", "maximum": 2592000, "x-writes": "seconds"
               },
               "urgency": {
-                "description": "How soon a device should be bothered.",
+                "description": "How urgent the message is for a device.",
                 "enum": ["very-low", "low", "normal", "high"]
               }
             },
@@ -109,11 +109,11 @@ public enum WebPushDescription {
               {
                 "when": {"is": {"renotify": [true]}, "lacks": ["tag", "rule.collapse"]},
                 "refuse": ["renotify"],
-                "message": "'tag' is missing: in place of what this makes itself heard again"
+                "message": "'tag' is missing: add the tag of the notification to replace"
               },
               {
                 "when": {"is": {"silent": [true]}}, "refuse": ["vibrate"],
-                "message": "what is silent does not vibrate"
+                "message": "not allowed with 'silent: true'"
               }
             ]
           },

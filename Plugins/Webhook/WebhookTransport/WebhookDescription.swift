@@ -5,13 +5,13 @@ public enum WebhookDescription {
           "version": 1,
           "name": "Webhook",
           "block": "webhook",
-          "doc": "Further members of the JSON that is posted.",
+          "doc": "Additional members of the posted JSON.",
           "target": {
             "kind": "token", "chosen": true,
-            "expected": "the URL of an endpoint, or what the app's server knows the device by"
+            "expected": "the URL of an endpoint, or the device's id at the app's server"
           },
           "fields": [
-            {"name": "secret", "doc": "Signs what goes to an endpoint: whsec_…, several with blanks between."}
+            {"name": "secret", "doc": "Signs requests to an endpoint: whsec_…, several separated by spaces."}
           ],
           "configuration": {
             "doc": "Webhooks: JSON to endpoints of users, or to the app's server.",
@@ -20,18 +20,18 @@ public enum WebhookDescription {
               "properties": {
                 "url": {"description": "The app's server.", "type": "string", "format": "http-uri"},
                 "secrets": {
-                  "description": "Sign what goes to the app's server, each for itself: whsec_… of Standard Webhooks.",
+                  "description": "Each signs requests to the app's server: whsec_… of Standard Webhooks.",
                   "type": "array", "minItems": 0, "maxItems": 8, "items": {"type": "string", "minLength": 1}
                 },
                 "secrets_file": {
-                  "description": "A file with a secret a line, in place of secrets.", "type": "string", "file": true
+                  "description": "A file with one secret per line, instead of secrets.", "type": "string", "file": true
                 },
                 "endpoints": {
-                  "description": "Endpoints of users: signed with the registration's secret, or else the app's; or refused.",
+                  "description": "Users' endpoints: signed with the registration's secret or the app's; or refused.",
                   "enum": ["own-secret", "app-secret", "refused"], "default": "own-secret"
                 },
                 "batch": {
-                  "description": "The most messages in one request: bodies are then arrays. Each by itself when left out.",
+                  "description": "The maximum number of messages in one request, as an array. Default: no batches.",
                   "type": "integer", "minimum": 2, "maximum": 50
                 }
               }

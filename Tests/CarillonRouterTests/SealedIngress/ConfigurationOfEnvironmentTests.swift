@@ -79,7 +79,7 @@ import WebIngress
         #expect(
             mistakes(["APNS_KEY_ID": "", "TOPIC": "", "PORT": "http", "CONNECTION_POOL_SIZE": "0"]) == [
                 "APNS_KEY_ID: this environment variable is missing: the id of Apple's key",
-                "APNS_AUTH_KEY: this environment variable is missing: the text of Apple's .p8 file",
+                "APNS_AUTH_KEY: this environment variable is missing: the content of Apple's .p8 file",
                 "APPLE_TEAM_ID: this environment variable is missing: the id of the developer team",
                 "TOPIC: this environment variable is missing: the app's bundle id",
                 "PORT: expected a whole number from 0 to 65535",

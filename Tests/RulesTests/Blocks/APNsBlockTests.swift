@@ -12,12 +12,12 @@ import Testing
         (
             "apns: { push-type: background, alert: a, badge: 1, sound: s }",
             ["alert", "badge", "sound"].map {
-                "rules[0].apns.\($0): a background push neither shows nor plays anything; 'push-type: alert' does"
+                "rules[0].apns.\($0): not allowed in a background push: use 'push-type: alert'"
             }
         ),
         (
             "title: { loc-key: K, default: t }, apns: { push-type: background }",
-            ["rules[0].title.loc-key: the rule's background push shows nothing: 'push-type: alert' does"]
+            ["rules[0].title.loc-key: not allowed in the rule's background push: use 'push-type: alert'"]
         ),
         (
             "apns: { push-type: background, content-available: 0 }",
@@ -35,11 +35,11 @@ import Testing
         ),
         (
             "apns: { content-available: 1, priority: 10 }",
-            ["rules[0].apns.priority: Apple takes background pushes with priority 5 only"]
+            ["rules[0].apns.priority: background pushes require priority 5"]
         ),
         (
             "title: t, apns: { push-type: background, priority: 1 }",
-            ["rules[0].apns.priority: Apple takes background pushes with priority 5 only"]
+            ["rules[0].apns.priority: background pushes require priority 5"]
         ),
         (
             "apns: { push-type: alert, content-available: 1 }",
@@ -63,39 +63,39 @@ import Testing
         ),
         (
             "apns: { event: update, content-state: {}, dismissal-date: +1h }",
-            ["rules[0].apns.dismissal-date: only 'event: end' has this"]
+            ["rules[0].apns.dismissal-date: allowed only with 'event: end'"]
         ),
         (
             "apns: { event: end, attributes-type: A, attributes: {}, input-push-token: 1 }",
             ["attributes-type", "attributes", "input-push-token"].map {
-                "rules[0].apns.\($0): only 'event: start' has this"
+                "rules[0].apns.\($0): allowed only with 'event: start'"
             }
         ),
         (
             "apns: { content-state: {}, priority: 1 }",
-            ["rules[0].apns.priority: Apple takes Live Activities with priority 5 or 10 only"]
+            ["rules[0].apns.priority: Live Activities require priority 5 or 10"]
         ),
         (
             "title: t, apns: { stale-date: +1h }",
-            ["rules[0].apns.stale-date: only a Live Activity has this; 'event' (start, update or end) is missing"]
+            ["rules[0].apns.stale-date: allowed only in a Live Activity: add 'event' (start, update or end)"]
         ),
         (
             "title: t, apns: { push-type: voip, event: update, content-state: {} }",
             ["event", "content-state"].map {
-                "rules[0].apns.\($0): only a Live Activity has this, not 'push-type: voip'"
+                "rules[0].apns.\($0): allowed only in a Live Activity, not with 'push-type: voip'"
             }
         ),
         (
             "title: t, apns: { push-type: alert, events: end }",
-            ["rules[0].apns.events: only a Live Activity has this, not 'push-type: alert'"]
+            ["rules[0].apns.events: allowed only in a Live Activity, not with 'push-type: alert'"]
         ),
         (
             "title: t, apns: { push-type: pushtotalk, priority: 5 }",
-            ["rules[0].apns.priority: Apple wants push-to-talk with priority 10 only"]
+            ["rules[0].apns.priority: push-to-talk requires priority 10"]
         ),
         (
             "title: t, apns: { content-changed: true }",
-            ["rules[0].apns.content-changed: only 'push-type: widgets' and 'push-type: controls' have this"]
+            ["rules[0].apns.content-changed: allowed only with 'push-type: widgets' and 'push-type: controls'"]
         ),
         (
             "title: t, apns: { push-type: controls, content-changed: false }",
@@ -103,11 +103,11 @@ import Testing
         ),
         (
             "title: t, apns: { push-type: widgets, content-state: {} }",
-            ["rules[0].apns.content-state: only a Live Activity has this, not 'push-type: widgets'"]
+            ["rules[0].apns.content-state: allowed only in a Live Activity, not with 'push-type: widgets'"]
         ),
         (
             "title: t, apns: { relevance-score: 1.5 }",
-            ["rules[0].apns.relevance-score: expected a number from 0 to 1; only Live Activities take others"]
+            ["rules[0].apns.relevance-score: expected a number from 0 to 1; only Live Activities allow others"]
         ),
         (
             "apns: { mutable-content: 1, badge: 1 }",
@@ -118,20 +118,20 @@ import Testing
         (
             "title: t, actions: [{ id: a, label: b }], apns: { mutable-content: 0 }",
             [
-                "rules[0].apns.mutable-content: the rule's buttons are made by the app's notification service extension, which needs 1 here"
+                "rules[0].apns.mutable-content: expected 1, because the app's notification service extension adds the rule's buttons"
             ]
         ),
         (
             "apns: { alert: { title: { loc-key: K }, sound: s } }",
             [
-                "rules[0].apns.alert.title: only Live Activities have a dictionary here; there is title-loc-key",
-                "rules[0].apns.alert.sound: only Live Activities have their sound here; it belongs beside 'alert'",
+                "rules[0].apns.alert.title: only Live Activities allow a dictionary here: use title-loc-key",
+                "rules[0].apns.alert.sound: only Live Activities allow a sound here: move it next to 'alert'",
             ]
         ),
         (
             "apns: { alert: { body: b, title-loc-args: [a] } }",
             [
-                "rules[0].apns.alert.title-loc-args: 'title-loc-key' is missing: which of the app's texts these go into"
+                "rules[0].apns.alert.title-loc-args: 'title-loc-key' is missing: add the key of the string for these arguments"
             ]
         ),
         (
@@ -144,12 +144,12 @@ import Testing
             [
                 "badge", "category", "actions", "_k", "thread-id", "content-available", "mutable-content",
                 "target-content-id", "interruption-level", "filter-criteria", "url-args",
-            ].map { "rules[0].apns.\($0): a Live Activity cannot carry this" }
+            ].map { "rules[0].apns.\($0): not allowed in a Live Activity" }
         ),
         (
             "apns: { event: end, alert: { body: b, subtitle: s, launch-image: i, summary-arg: a } }",
             ["subtitle", "launch-image", "summary-arg"].map {
-                "rules[0].apns.alert.\($0): a Live Activity's alert cannot carry this"
+                "rules[0].apns.alert.\($0): not allowed in the alert of a Live Activity"
             }
         ),
     ]

@@ -69,7 +69,7 @@ import Testing
         Case("fcm: { notification: { color: red } }", "rules[0].fcm.notification.color: expected a colour as #rrggbb"),
         Case(
             "fcm: { notification: { bodyLocArgs: [a] } }",
-            "rules[0].fcm.notification.bodyLocArgs: 'bodyLocKey' is missing: which of the app's texts these go into"
+            "rules[0].fcm.notification.bodyLocArgs: 'bodyLocKey' is missing: add the key of the string for these arguments"
         ),
         Case(
             "fcm: { notification: { lightSettings: { color: { red: 2 } } } }",
@@ -77,7 +77,7 @@ import Testing
         ),
         Case("webpush: { navigate: /a }", "rules[0].webpush.navigate: " + AbsoluteURL.expectation),
         Case("webpush: { topic: a b }", "rules[0].webpush.topic: expected 1 to 32 of A-Z, a-z, 0-9, - and _"),
-        Case("webpush: { silent: true, vibrate: [1] }", "rules[0].webpush.vibrate: what is silent does not vibrate"),
+        Case("webpush: { silent: true, vibrate: [1] }", "rules[0].webpush.vibrate: not allowed with 'silent: true'"),
         Case("webpush: { vibrate: [] }", "rules[0].webpush.vibrate: expected 1 to 32 values"),
         Case("ntfy: { priority: 6 }", "rules[0].ntfy.priority: expected a whole number from 1 to 5"),
         Case(

@@ -15,17 +15,17 @@ import Testing
         ("ntfy: { actions: [{ action: http, label: a }] }", "ntfy.actions[0]: 'url' is missing: what is asked"),
         (
             "ntfy: { actions: [{ action: http, label: a, url: \"https://a.example\", method: GET, body: b }] }",
-            "ntfy.actions[0].body: GET sends nothing"
+            "ntfy.actions[0].body: GET requests have no body"
         ),
         (
             "ntfy: { actions: [{ action: broadcast, label: a, url: \"https://a.example\" }] }",
-            "ntfy.actions[0].url: a broadcast has none"
+            "ntfy.actions[0].url: not allowed in a broadcast"
         ),
-        ("ntfy: { delay: 30m, cache: no }", "ntfy.cache: what has a 'delay' must be kept until then"),
-        ("ntfy: { delay: 30m, email: a@b.example }", "ntfy.email: ntfy does not take this together with 'delay'"),
+        ("ntfy: { delay: 30m, cache: no }", "ntfy.cache: a 'delay' requires caching: remove this or 'delay'"),
+        ("ntfy: { delay: 30m, email: a@b.example }", "ntfy.email: ntfy does not allow this together with 'delay'"),
         (
             "webpush: { renotify: true }",
-            "webpush.renotify: 'tag' is missing: in place of what this makes itself heard again"
+            "webpush.renotify: 'tag' is missing: add the tag of the notification to replace"
         ),
         ("url: \"notes/{{event.id}}\"", "url: " + AbsoluteURL.expectation),
         (

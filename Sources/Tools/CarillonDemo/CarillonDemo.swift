@@ -8,7 +8,7 @@ import Nostr
 struct CarillonDemo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "carillon-demo",
-        abstract: "Register phones, publish events, and show each beside the pushes it caused.",
+        abstract: "Register phones, publish events, and show the pushes that each event causes.",
         discussion: """
             Needs a router, a relay to which it goes, and a lab that run already; contrib/demo starts all three. Exits with \
             status 0 only if every push that should come came and no other.
@@ -39,7 +39,7 @@ struct CarillonDemo: AsyncParsableCommand {
         do {
             let addresses = try LabAddresses(file: lab)
             let invitation = try BunkerURL(reading: bunker)
-            guard let relay = invitation.relays.first else { throw DemoError("--bunker: the URL names no relay") }
+            guard let relay = invitation.relays.first else { throw DemoError("--bunker: the URL has no relay") }
             var performance = Performance(
                 router: try await RelayClient(url: router, name: "the router"),
                 relay: try await RelayClient(url: relay, name: "the relay"),

@@ -34,7 +34,7 @@ struct LabClient {
         ]
         let answer = try await send("POST", "/subscriptions", body: try JSONEncoder().encode(object))
         guard let endpoint = JSON(parsing: Array(answer.utf8))?["endpoint"]?.string else {
-            throw DemoError("the lab's answer to a subscription names no endpoint: \(answer)")
+            throw DemoError("the lab's response to a subscription has no endpoint: \(answer)")
         }
         return endpoint
     }
@@ -58,7 +58,7 @@ struct LabClient {
     }
 
     private func send(_ method: String, _ path: String, body: Data? = nil) async throws -> String {
-        guard let url = URL(string: control + path) else { throw DemoError("\(control) is no URL") }
+        guard let url = URL(string: control + path) else { throw DemoError("\(control) is not a valid URL") }
         var request = URLRequest(url: url)
         request.httpMethod = method
         request.httpBody = body
@@ -66,11 +66,11 @@ struct LabClient {
             let (data, response) = try await URLSession.shared.data(for: request)
             // 408: fewer requests than expected. The caller notices that.
             guard let status = (response as? HTTPURLResponse)?.statusCode, [200, 201, 408].contains(status) else {
-                throw DemoError("the lab refuses \(method) \(path): \(String(decoding: data, as: UTF8.self))")
+                throw DemoError("the lab refused \(method) \(path): \(String(decoding: data, as: UTF8.self))")
             }
             return String(decoding: data, as: UTF8.self)
         } catch let error as URLError {
-            throw DemoError("the lab does not answer at \(control): \(error.localizedDescription)")
+            throw DemoError("the lab does not respond at \(control): \(error.localizedDescription)")
         }
     }
 }
@@ -160,17 +160,17 @@ struct RemoteSession {
             let content = try client.encrypt(request.json, to: router)
             let event = try client.event(.remoteSigning, tags: [["p", router.hex]], content: content)
             let answer = try await relay.publish(event)
-            guard answer.isAccepted else { throw DemoError("the relay refuses a NIP-46 request: \(answer.message)") }
+            guard answer.isAccepted else { throw DemoError("the relay refused a NIP-46 request: \(answer.message)") }
             while let event = try await relay.next(of: answers, timeout: .seconds(2)) {
                 let text = try client.decrypt(event.content, from: router)
                 guard let response = RemoteSigningResponse(json: text), response.id == request.id else { continue }
                 switch response.outcome {
                 case .result(let result): return result
-                case .error(let reason): throw DemoError("the router refuses \(method): \(reason)")
+                case .error(let reason): throw DemoError("the router refused \(method): \(reason)")
                 }
             }
         }
-        throw DemoError("the router does not answer at the relay: \(method)")
+        throw DemoError("the router does not respond at the relay: \(method)")
     }
 }
 

@@ -49,7 +49,7 @@ struct Performance {
         try await register(devices, "Three devices", of: wendy)
         try await play(Act(story: try .onManyDevices(around: wendy), home: .router, layout: .list(devices)))
         conclude()
-        screen.success("\(arrived) of \(expected) pushes arrived, nothing else did.")
+        screen.success("\(arrived) of \(expected) pushes arrived, and no others.")
     }
 
     private func browser() async throws -> Phone {
@@ -59,7 +59,7 @@ struct Performance {
 
     /// Shows the checks that every push passed.
     private func conclude() {
-        screen.heading("What the push services could read: all of an alert to an iPhone, else no name, text, key or id")
+        screen.heading("Readable for push services: alerts to an iPhone; no name, text, key or id of other pushes")
         for act in played {
             for phone in act.phones {
                 screen.step(phone.name, phone.service.rawValue, "\(act.story.wakingCount) \(phone.secrecy)")
@@ -89,7 +89,7 @@ struct Performance {
         _ = try await publish(closing)
         let last = try await pushes(act.phones.count)
 
-        screen.heading("Events that must wake nobody, and one more that proves that nothing was still to come")
+        screen.heading("Events that must not send a push, and a last one that shows that no push was pending")
         let mark: Screen.Mark = act.judge.complaints(about: closing, last).isEmpty ? .good : .none
         for (scene, remarks) in zip(act.story.silent, remarks) { row(mark, scene, [], act, remarks) }
         try show(closing, last, act)
@@ -102,7 +102,7 @@ struct Performance {
         for place in scene.places {
             let answer = try await publish(scene.event, at: place)
             if case .refusal = scene.consequence {
-                guard !answer.isAccepted else { throw DemoError("the \(place) takes an event with \(scene.caption)") }
+                guard !answer.isAccepted else { throw DemoError("the \(place) took an event with \(scene.caption)") }
             } else if !answer.isAccepted {
                 throw DemoError("the \(place) refuses '\(scene.caption)': \(answer.message)")
             }
@@ -174,7 +174,7 @@ struct Performance {
         let advertisement = try await relay.advertisement(of: key)
         guard let meetingPoint = invitation.relays.first, advertisement.values(of: "nip46_relay").contains(meetingPoint)
         else { throw DemoError("the router's advertisement does not name the relay as one for NIP-46") }
-        screen.step("the router's kind 10067", "found at the relay, which it names for NIP-46")
+        screen.step("the router's kind 10067", "found at the relay; it lists this relay for NIP-46")
 
         var session = try await RemoteSession(
             with: key,
@@ -187,7 +187,7 @@ struct Performance {
         screen.step("get_public_key", "\(answer.prefix(8))...", "the key that signed the kind 10067")
         let registration = try phone.registration(by: owner, with: key)
         let registered = try await session.request("register", [String(decoding: registration.json, as: UTF8.self)])
-        screen.step("register", registered, "a kind 10062, which no relay gets to see")
+        screen.step("register", registered, "a kind 10062, which relays never see")
     }
 
     private func require(_ answer: RelayClient.Answer, _ what: String) throws {

@@ -56,7 +56,7 @@ struct Phone {
         case (_, .wake): "signals"
         case (_, .nudge): #"times "\#(PushChecker.Message.neutralTitle)", and the signal"#
         case (_, .sealed): "envelopes, all of one length, which the device's own key opened (NIP-44)"
-        case (_, .alert): "notifications, all of them readable, as their owner wants"
+        case (_, .alert): "notifications, all readable: the owner chose this mode"
         }
     }
 
@@ -96,7 +96,7 @@ struct Phone {
     /// The push as the phone's owner or app sees it, or why it was refused.
     func shows(_ push: Push) -> [String] {
         guard push.isAccepted else { return ["refused: \(push.status)"] }
-        guard let content = reads(push) else { return ["an envelope that does not open"] }
+        guard let content = reads(push) else { return ["the envelope cannot be opened"] }
         let texts = content["aps"]?["alert"] ?? content["notification"] ?? content
         let shown = [texts["title"], texts["body"]].compactMap { $0?.string }
         return shown.isEmpty ? [push.line] : shown
@@ -110,7 +110,7 @@ struct Phone {
             service: .apns,
             mode: .alert,
             target: token,
-            introduction: "platform ios, mode alert: the push says what happened",
+            introduction: "platform ios, mode alert: the push shows the event",
             fields: #""platform":"ios","token":"\#(token)","device":"iphone""#
         )
     }
@@ -123,7 +123,7 @@ struct Phone {
             service: .apns,
             mode: .nudge,
             target: token,
-            introduction: "platform ios, mode nudge: a neutral text, and of what sort it is",
+            introduction: "platform ios, mode nudge: a neutral text and the signal",
             fields: #""platform":"ios","token":"\#(token)","device":"iphone""#
         )
     }
@@ -137,7 +137,7 @@ struct Phone {
             service: .fcm,
             mode: .sealed,
             target: token,
-            introduction: "platform android, mode sealed: what happened, in an envelope for the phone's own key",
+            introduction: "platform android, mode sealed: the event, encrypted to the phone's own key",
             sealingKey: key,
             fields: #""platform":"android","token":"\#(token)","device":"nexus","sealing_key":"\#(key.hex)""#
         )
@@ -150,7 +150,7 @@ struct Phone {
             service: .webPush,
             mode: .alert,
             target: receiver.topic,
-            introduction: "platform web, mode alert, locale de-AT: what happened in German, encrypted",
+            introduction: "platform web, mode alert, locale de-AT: the event in German, encrypted",
             language: "de-AT",
             fields: #""platform":"web","subscription":\#(try receiver.subscription(endpoint)),"device":"firefox""#
         )
@@ -164,7 +164,7 @@ struct Phone {
             service: .unifiedPush,
             mode: .wake,
             target: receiver.topic,
-            introduction: "platform unifiedpush, mode wake: the push says that something happened, encrypted",
+            introduction: "platform unifiedpush, mode wake: a wake-up without content, encrypted",
             fields: #""platform":"unifiedpush","subscription":\#(subscription),"device":"pixel""#
         )
     }
@@ -239,7 +239,7 @@ enum GiftWrap {
     /// The message without its signature, so that its authorship cannot be proved (NIP-59, "rumor").
     private static func unsigned(_ event: Event) throws -> String {
         guard var object = try JSONSerialization.jsonObject(with: Data(event.json)) as? [String: Any] else {
-            throw DemoError("an event is no JSON object")
+            throw DemoError("an event is not a JSON object")
         }
         object["sig"] = nil
         return String(decoding: try JSONSerialization.data(withJSONObject: object), as: UTF8.self)

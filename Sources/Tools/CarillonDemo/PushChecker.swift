@@ -12,7 +12,7 @@ struct PushChecker {
     /// Returns a sentence for every error in the pushes of a scene; empty if there is none.
     func complaints(about scene: Scene, _ pushes: [Push]) -> [String] {
         guard case .pushes(let title, let body, let signal) = scene.consequence else {
-            return pushes.map { "a push arrived that nobody should get: \($0.line)" }
+            return pushes.map { "an unexpected push arrived: \($0.line)" }
         }
         let english = Scene.Texts(title: title, body: body)
         let others = pushes.filter { push in !phones.contains { $0.target == push.target } }
@@ -23,12 +23,12 @@ struct PushChecker {
                 return complaints(about: push, phone, message)
                     + (phone.isSecret ? leaks(in: push, of: scene) : [])
             }
-        } + others.map { "a push went to a phone that has nothing to do with it: \($0.line)" }
+        } + others.map { "a push went to an unrelated phone: \($0.line)" }
     }
 
     private func check(_ phone: Phone, _ pushes: [Push], _ content: (Push) -> [String]) -> [String] {
         let own = pushes.filter { $0.target == phone.target }
-        guard let push = own.first else { return ["nothing reached the \(phone.name)"] }
+        guard let push = own.first else { return ["no push reached the \(phone.name)"] }
         guard own.count == 1 else { return ["\(own.count) pushes reached the \(phone.name) instead of one"] }
         guard push.isAccepted else {
             return ["the push service of the \(phone.name) refused: \(push.status) \(push.complaint ?? "")"]
@@ -47,21 +47,21 @@ struct PushChecker {
         let content = phone.reads(push) ?? .null
         let expected = message.expected(by: phone, id: message.id(in: content))
         if content != expected {
-            complaints.append("it should read\n\(expected.prettyPrinted)\nand reads\n\(content.prettyPrinted)")
+            complaints.append("expected\n\(expected.prettyPrinted)\nfound\n\(content.prettyPrinted)")
         }
         return complaints
     }
 
     /// The payload must contain only the envelope, whose length must not depend on its content.
     private func complaintsAboutEnvelope(_ push: Push, _ phone: Phone) -> [String] {
-        guard let text = phone.opened(push) else { return ["there is no envelope that its key opens"] }
+        guard let text = phone.opened(push) else { return ["there is no envelope that the phone's key opens"] }
         var complaints: [String] = []
         let message = push.payload["message"]?.object ?? [:]
         if Set(message.keys) != ["token", "android", "data"] || message["data"]?.object?.count != 1 {
-            complaints.append("there is more beside the envelope: \(push.line)")
+            complaints.append("the push has more than the envelope: \(push.line)")
         }
         if text.utf8.count != Phone.sealedByteCount {
-            complaints.append("\(text.utf8.count) bytes are in the envelope instead of \(Phone.sealedByteCount)")
+            complaints.append("the envelope has \(text.utf8.count) bytes instead of \(Phone.sealedByteCount)")
         }
         return complaints
     }

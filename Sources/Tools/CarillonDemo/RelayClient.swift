@@ -43,7 +43,7 @@ struct RelayClient {
 
     /// Subscribes, and waits until the relay has sent its stored events.
     mutating func subscribe(_ name: String, to filter: Filter) async throws -> SubscriptionID {
-        guard let subscription = SubscriptionID(name) else { throw DemoError("\(name) is no name for a subscription") }
+        guard let subscription = SubscriptionID(name) else { throw DemoError("\(name) is not a valid subscription id") }
         try await socket.send(ClientCommand.request(subscription, [filter]).json)
         while true {
             switch try await receive() {
@@ -182,7 +182,7 @@ struct WebSocket {
                 upgradeRequestHead: head,
                 upgraders: [upgrader],
                 notUpgradingCompletionHandler: { channel in
-                    channel.eventLoop.makeFailedFuture(DemoError("\(host):\(port) speaks no WebSocket"))
+                    channel.eventLoop.makeFailedFuture(DemoError("\(host):\(port) does not support WebSocket"))
                 }
             )
         )

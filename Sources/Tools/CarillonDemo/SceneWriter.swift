@@ -60,7 +60,7 @@ struct SceneWriter {
     }
 
     func mention(by friend: Person) throws -> Scene {
-        let event = try friend.event(.textNote, tags: [["p", owner.hex]], content: "Somebody tell \(owner.name)!")
+        let event = try friend.event(.textNote, tags: [["p", owner.hex]], content: "Please tell \(owner.name)!")
         return Scene(
             caption: "\(friend.name) mentions \(owner.name)",
             event: event,
@@ -144,7 +144,7 @@ struct SceneWriter {
             try ownReaction(),
             scene("the same like once more", like.event),
             scene(
-                "\(follower.name) follows somebody else too",
+                "\(follower.name) also follows another account",
                 try follower.event(.contactList, tags: named + [["p", stranger.hex]])
             ),
             Scene(caption: "a forged signature", event: try forged(friend), consequence: .refusal),

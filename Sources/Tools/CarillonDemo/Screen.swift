@@ -163,7 +163,7 @@ struct Story {
         let heidi = try Person("heidi")
         let ivan = try Person("ivan")
         let judy = try Person("judy")
-        let note = try owner.event(.textNote, content: "A bell is heard where nobody looks.")
+        let note = try owner.event(.textNote, content: "A bell is heard even by those who look away.")
 
         let writer = SceneWriter(owner: owner, note: note)
         let mention = try writer.mention(by: heidi)
@@ -189,7 +189,7 @@ struct Story {
         let rupert = try Person("rupert")
         let victor = try Person("victor")
         let walter = try Person("walter")
-        let note = try owner.event(.textNote, content: "What the bell tolls for is nobody's business.")
+        let note = try owner.event(.textNote, content: "The bell keeps its reasons private.")
 
         let writer = SceneWriter(owner: owner, note: note)
         return Story(

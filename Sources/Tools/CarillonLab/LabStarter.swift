@@ -44,7 +44,7 @@ struct LabStarter {
     func startBrowsers() async throws -> LabAddresses.Browsers? {
         guard let wanted = configuration.browsers, let browsers else { return nil }
         guard configuration.webPush != nil else {
-            throw LabError.invalid("Browsers get what the lab's Web Push service accepts. It cannot be left out.")
+            throw LabError.invalid("Browsers require the lab's Web Push service: enable it.")
         }
         let connections = sockets.connections
         let firefox = FirefoxServer(connections: connections, browsers: browsers)

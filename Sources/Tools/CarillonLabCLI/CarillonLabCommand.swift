@@ -54,7 +54,7 @@ struct CarillonLabCommand: AsyncParsableCommand {
 struct ResetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",
-        abstract: "Have a running lab forget what it received and everything it was told since its start.",
+        abstract: "Reset a running lab to its state at the start.",
         discussion: """
             EXAMPLE
               carillon-lab reset --lab /tmp/lab
@@ -84,10 +84,10 @@ struct RunningLab: ParsableArguments {
         body: String? = nil
     ) async throws -> (Int, String) {
         guard var components = URLComponents(string: try control() + path) else {
-            throw LabCommandError("control_url in \(file) is no URL.")
+            throw LabCommandError("control_url in \(file) is not a valid URL.")
         }
         components.queryItems = query.isEmpty ? nil : query.sorted { $0.key < $1.key }.map(URLQueryItem.init)
-        guard let url = components.url else { throw LabCommandError("control_url in \(file) is no URL.") }
+        guard let url = components.url else { throw LabCommandError("control_url in \(file) is not a valid URL.") }
         var request = URLRequest(url: url)
         request.httpMethod = method
         request.httpBody = body.map { Data($0.utf8) }
@@ -98,7 +98,7 @@ struct RunningLab: ParsableArguments {
             let status = (response as? HTTPURLResponse)?.statusCode ?? 0
             return (status, String(decoding: data, as: UTF8.self))
         } catch let error as URLError {
-            throw LabCommandError("The lab of \(file) does not answer: \(error.localizedDescription)")
+            throw LabCommandError("The lab of \(file) does not respond: \(error.localizedDescription)")
         }
     }
 
@@ -113,7 +113,7 @@ struct RunningLab: ParsableArguments {
         let (status, text) = try await send(method, path, query, body: body)
         guard (200..<300).contains(status) else {
             let complaint = JSONValue(parsing: Array(text.utf8))?["error"]?.string
-            throw LabCommandError(complaint ?? "The lab answers \(status): \(text)")
+            throw LabCommandError(complaint ?? "The lab responded with \(status): \(text)")
         }
         return text
     }
@@ -124,10 +124,10 @@ struct RunningLab: ParsableArguments {
 
     private func control() throws -> String {
         guard let data = FileManager.default.contents(atPath: file) else {
-            throw LabCommandError("There is no \(file): start a lab with `carillon-lab serve --folder \(place)`.")
+            throw LabCommandError("\(file) does not exist. Start a lab with `carillon-lab serve --folder \(place)`.")
         }
         guard let addresses = try? JSONDecoder().decode(LabAddresses.self, from: data) else {
-            throw LabCommandError("\(file) is not what a lab writes.")
+            throw LabCommandError("\(file) is not a lab.json.")
         }
         guard let control = addresses.control else {
             throw LabCommandError("The lab of \(file) has no control endpoint.")
@@ -149,7 +149,7 @@ struct LabCommandError: Error, CustomStringConvertible {
 struct MisbehaveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "misbehave",
-        abstract: "Have a running lab misbehave, or tell what it still has before it.",
+        abstract: "Make a running lab misbehave, or list its pending misbehaviours.",
         discussion: """
             \(ScriptedBehaviorHelp.text)
 
@@ -164,23 +164,23 @@ struct MisbehaveCommand: AsyncParsableCommand {
               APNs knows that a device is gone since a given time:
                 carillon-lab misbehave --lab /tmp/lab answer,status=410,reason=Unregistered,timestamp=1754000000000,target=<hex>
 
-              Windows' push service drops a message and says so in a header:
+              Windows' push service drops a message and reports it in a header:
                 carillon-lab misbehave --lab /tmp/lab answer,status=200,header.X-WNS-NotificationStatus=dropped,service=webpush
 
               One request in ten is reset, always the same ones for the same seed; one in fifty starts a burst of twenty 503:
                 carillon-lab misbehave --lab /tmp/lab reset,code=2,share=0.1,seed=7 answer,status=503,share=0.02,burst=20,seed=7
 
-              Back to good manners:
+              Remove all misbehaviours:
                 carillon-lab misbehave --lab /tmp/lab --none
             """
     )
 
     @OptionGroup var lab: RunningLab
 
-    @Flag(help: "First withdraw every misbehaviour ordered before.")
+    @Flag(help: "Remove all pending misbehaviours first.")
     var none = false
 
-    @Argument(help: ArgumentHelp("What to do instead of a good answer; without any, what is still to come is printed."))
+    @Argument(help: ArgumentHelp("What to do instead of a valid response. Default: print the pending ones."))
     var misbehaviours: [String] = []
 
     func run() async throws {
@@ -203,19 +203,19 @@ enum ScriptedBehaviorHelp {
     static let text = """
         MISBEHAVIOUR is a kind and key=value pairs with commas between, or the same as a JSON object. It happens to requests \
         that pass every check, in the order given. Kinds:
-          answer   status, and as far as they are wanted reason, retry_after (seconds), message, field (FCM's INVALID_ARGUMENT), timestamp (APNs' 410, \
-        milliseconds), header.NAME, body. The answer has the service's own form; reason is APNs' or Apple's reason, FCM's \
+          answer   status and optional reason, retry_after (seconds), message, field (FCM's INVALID_ARGUMENT), timestamp (APNs' 410, \
+        milliseconds), header.NAME, body. The response has the service's own format; reason is APNs' or Apple's reason, FCM's \
         errorCode or Google's status, ntfy's code, Mozilla's errno, Gotify's or WNS' description.
           html     status: a proxy's page
           goaway   gracefully (true), reason, code: HTTP/2 GOAWAY; ungracefully, this request was not processed
           reset    code (7, REFUSED_STREAM): HTTP/2 RST_STREAM, a closed connection in HTTP/1.1
-          close    the connection, without a word
-          cut      the connection, in the middle of the answer
+          close    the connection, without a response
+          cut      the connection, in the middle of the response
           delay    milliseconds
-          silence  no answer, the connection stays
+          silence  no response; the connection stays open
           streams  streams: SETTINGS_MAX_CONCURRENT_STREAMS from now on
         For all: service (\(services)), target (token, topic or subscription), after (requests that pass first), times (1; \
-        0 for ever), share (part of the requests by the lot, from 0 to 1; then times is 0), seed, burst (with share: how many \
+        0: unlimited), share (random part of the requests, from 0 to 1; then times is 0), seed, burst (with share: how many \
         in a row).
         """
 
@@ -226,7 +226,7 @@ enum ScriptedBehaviorHelp {
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
-        abstract: "Tell a running lab what becomes of device tokens and topics.",
+        abstract: "Set the state of device tokens and topics in a running lab.",
         discussion: """
             States of APNs' devices (services apns and apns_sandbox): registered, unregistered and expired (410, --since), bad \
             (BadDeviceToken). Of FCM's: registered, unregistered, other_sender, invalid. Of topics of unifiedpush and ntfy: \
@@ -243,7 +243,7 @@ struct DevicesCommand: AsyncParsableCommand {
               A device of the sandbox, whose token production does not know:
                 carillon-lab devices --lab /tmp/lab --service apns_sandbox <hex>
 
-              A UnifiedPush endpoint that is no more:
+              A UnifiedPush endpoint that no longer exists:
                 carillon-lab devices --lab /tmp/lab --service unifiedpush --state gone <topic>
 
               A device that belongs to one app only:
@@ -254,16 +254,16 @@ struct DevicesCommand: AsyncParsableCommand {
 
     @OptionGroup var lab: RunningLab
 
-    @Option(help: "Whose devices these are.")
+    @Option(help: "The service of the devices.")
     var service = LabService.apns
 
-    @Option(help: "What becomes of them from now on.")
+    @Option(help: "The new state.")
     var state = "registered"
 
     @Option(help: ArgumentHelp("APNs' 410: since when, in milliseconds since 1970.", valueName: "milliseconds"))
     var since: Int64?
 
-    @Option(help: ArgumentHelp("APNs: the topics they belong to, with commas between.", valueName: "topics"))
+    @Option(help: ArgumentHelp("APNs: the topics they belong to, separated by commas.", valueName: "topics"))
     var topics: String?
 
     @Argument(help: "The tokens.")
@@ -304,27 +304,27 @@ struct ReceivedCommand: AsyncParsableCommand {
 
     @OptionGroup var lab: RunningLab
 
-    @Option(help: "Only this service's.")
+    @Option(help: "Only requests to this service.")
     var service: LabService?
 
-    @Option(help: ArgumentHelp("Only those after this sequence number.", valueName: "sequence"))
+    @Option(help: ArgumentHelp("Only requests after this sequence number.", valueName: "sequence"))
     var after: Int?
 
-    @Option(help: ArgumentHelp("How many to wait for; where fewer came the exit status is 1.", valueName: "count"))
+    @Option(help: ArgumentHelp("How many to wait for; the exit status is 1 if fewer arrive.", valueName: "count"))
     var wait = 0
 
-    @Option(help: ArgumentHelp("How long to wait at most.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("The maximum time to wait.", valueName: "seconds"))
     var timeout = 10
 
-    @Flag(help: "A line of JSON for each.")
+    @Flag(help: "Print a line of JSON for each.")
     var json = false
 
-    @Flag(help: "Forget them once they are printed.")
+    @Flag(help: "Delete them after printing.")
     var forget = false
 
     func validate() throws {
         guard (0...600).contains(timeout), wait >= 0 else {
-            throw ValidationError("--timeout is from 0 to 600 seconds, --wait no negative number.")
+            throw ValidationError("--timeout must be 0 to 600 seconds, and --wait must not be negative.")
         }
     }
 
@@ -334,7 +334,7 @@ struct ReceivedCommand: AsyncParsableCommand {
         query["after"] = after.map(String.init)
         query["text"] = json ? nil : "1"
         let (status, text) = try await lab.send("GET", "/received", query)
-        guard status == 200 || status == 408 else { throw LabCommandError("The lab answers \(status): \(text)") }
+        guard status == 200 || status == 408 else { throw LabCommandError("The lab responded with \(status): \(text)") }
         print(text, terminator: "")
         if forget {
             try await lab.order("DELETE", "/received")

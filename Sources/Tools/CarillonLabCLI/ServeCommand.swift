@@ -16,7 +16,7 @@ struct ServeCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Where keys, ca.pem and lab.json are written.", valueName: "folder"))
+    @Option(help: ArgumentHelp("The folder for keys, ca.pem and lab.json.", valueName: "folder"))
     var folder: String
 
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
@@ -31,7 +31,7 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("FCM and its token endpoint; 0 for any free port.", valueName: "port"))
     var fcmPort: UInt16 = 0
 
-    @Option(help: "The Firebase project that the service account is of; repeatable, for a service account each.")
+    @Option(help: "A Firebase project with its own service account; repeatable.")
     var project = ["carillon-lab"]
 
     @Option(name: .customLong("unifiedpush-port"), help: ArgumentHelp("0 for any free port.", valueName: "port"))
@@ -46,10 +46,10 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var gotifyPort: UInt16 = 0
 
-    @Option(help: ArgumentHelp("A service that takes everything; 0 for any free port.", valueName: "port"))
+    @Option(help: ArgumentHelp("A service that accepts every request; 0 for any free port.", valueName: "port"))
     var otherPort: UInt16 = 0
 
-    @Flag(help: "ntfy takes nothing without an access token, but for the topics of UnifiedPush.")
+    @Flag(help: "ntfy requires an access token, except for topics of UnifiedPush.")
     var ntfyPrivate = false
 
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
@@ -73,22 +73,22 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Refuse device tokens that were not declared through the control endpoint.")
     var declaredTokensOnly = false
 
-    @Option(help: ArgumentHelp("APNs streams at once, after the first good provider token.", valueName: "count"))
+    @Option(help: ArgumentHelp("Concurrent APNs streams after the first valid provider token.", valueName: "count"))
     var streams = 1_000
 
-    @Option(help: ArgumentHelp("APNs streams at once before it; clients like h2load need more.", valueName: "count"))
+    @Option(help: ArgumentHelp("Concurrent APNs streams before it; clients like h2load need more.", valueName: "count"))
     var firstStreams = 1
 
-    @Option(help: ArgumentHelp("Something to do instead of a good answer; repeatable.", valueName: "misbehaviour"))
+    @Option(help: ArgumentHelp("What to do instead of a valid response; repeatable.", valueName: "misbehaviour"))
     var misbehave: [String] = []
 
     @Option(help: ArgumentHelp("PEM files for the lab's TLS: chain, key, and what clients trust.", valueName: "pem"))
     var certificate: [String] = []
 
-    @Option(help: "A further name in the lab's certificate, for clients behind a proxy; repeatable.")
+    @Option(help: "Another name in the lab's certificate, for clients behind a proxy; repeatable.")
     var name: [String] = []
 
-    @Flag(help: "Be the push service of Firefox and Chromium: lab.json says what they need for that.")
+    @Flag(help: "Serve Firefox and Chromium as their push service; lab.json has the settings they need.")
     var browsers = false
 
     @Option(help: ArgumentHelp("With --browsers: Firefox's connection; 0 for any free port.", valueName: "port"))
@@ -103,21 +103,21 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Print no requests.")
     var quiet = false
 
-    @Flag(help: "End with standard input, and remove the folder then: for programs that start a lab of their own.")
+    @Flag(help: "Exit and remove the folder when standard input closes, for programs that start their own lab.")
     var throwAway = false
 
     func validate() throws {
         guard certificate.isEmpty || certificate.count == 3 else {
-            throw ValidationError("--certificate is given three times: the chain, its key, the authority.")
+            throw ValidationError("--certificate must be given three times: the chain, its key, the authority.")
         }
         guard streams > 0, firstStreams > 0 else {
-            throw ValidationError("--streams and --first-streams are numbers above 0.")
+            throw ValidationError("--streams and --first-streams must be above 0.")
         }
     }
 
     func run() async throws {
         if throwAway, try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty == false {
-            throw ValidationError("--throw-away: expected an empty folder, and there is something in \(folder)")
+            throw ValidationError("--throw-away: expected an empty folder, but \(folder) is not empty")
         }
         defer { if throwAway { try? FileManager.default.removeItem(atPath: folder) } }
         let keyFile = KeyFile(path: folder + "/AuthKey.p8")

@@ -93,7 +93,7 @@ struct RunningLabTests {
             let table: [([String], String)] = [
                 (["misbehave", "--lab", folder, "close", "dance"], "kind is one of"),
                 (["devices", "--lab", folder, "--state", "sleepy", "ab"], "state is one of"),
-                (["received", "--lab", folder + "/elsewhere"], "There is no \(folder)/elsewhere/lab.json"),
+                (["received", "--lab", folder + "/elsewhere"], "\(folder)/elsewhere/lab.json does not exist"),
                 (["received", "--lab", folder, "--service", "pigeon"], "pigeon"),
             ]
             for (arguments, words) in table {

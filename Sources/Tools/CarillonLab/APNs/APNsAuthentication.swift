@@ -158,7 +158,7 @@ struct ProviderTokenCheck {
             throw APNsError(.invalidProviderToken, "the token's signature does not hold")
         }
         guard token.claims.iat <= now / 1_000 else {
-            throw APNsError(.invalidProviderToken, "the token's iat lies in the future")
+            throw APNsError(.invalidProviderToken, "the token's iat is in the future")
         }
         guard key.environments.contains(environment) else {
             throw APNsError(.badEnvironmentKeyIDInToken, "the key is not for \(environment.rawValue)")

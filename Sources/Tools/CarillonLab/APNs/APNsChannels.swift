@@ -126,7 +126,7 @@ struct APNsBroadcast {
         guard let expiration = request.header("apns-expiration"), APNsHeaders.isUnixTime(expiration),
             let seconds = Int64(expiration)
         else {
-            throw APNsError(.badExpirationDate, "apns-expiration is not there, or no number of seconds since 1970")
+            throw APNsError(.badExpirationDate, "apns-expiration is missing, or not a number of seconds since 1970")
         }
         self.expiration = seconds
         priority = try APNsHeaders.priority(request.header("apns-priority"))
@@ -196,7 +196,7 @@ struct APNsChannelResponder: HTTP2Responder {
         switch (collection, request.method) {
         case ("channels", "POST"), ("channels", "GET"), ("channels", "DELETE"), ("all-channels", "GET"): break
         case ("channels", _), ("all-channels", _):
-            throw APNsError(.methodNotAllowed, "\(request.method) is none of the methods of \(collection)")
+            throw APNsError(.methodNotAllowed, "\(request.method) is not a method of \(collection)")
         default: throw APNsError(.badPath, "after the bundle id comes channels or all-channels")
         }
         let state = core.withState { $0.apns }

@@ -101,7 +101,7 @@ struct LiveActivityRules {
         guard priority != 1 else { throw APNsError(.badPriority, "a Live Activity push has priority 5 or 10, not 1") }
         let event = aps["event"]?.string
         guard let event, aps["timestamp"] != nil else { throw refusal("has event and timestamp in \"aps\"") }
-        guard aps["content-state"] != nil || event == "end" else { throw refusal("that is no end has content-state") }
+        guard aps["content-state"] != nil || event == "end" else { throw refusal("except an end has content-state") }
         guard aps["sound"] == nil else { throw refusal("has its sound inside the alert") }
         if event == "start" {
             for key in ["alert", "attributes-type", "attributes"] where aps[key] == nil {

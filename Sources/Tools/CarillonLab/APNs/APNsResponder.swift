@@ -122,7 +122,7 @@ struct APNsHeaders {
 
     static func checkDuplicates(_ request: LabRequest, _ names: [String]) throws(APNsError) {
         for name in names where request.headers.count(where: { $0.name == name }) > 1 {
-            throw APNsError(.duplicateHeaders, "the header \(name) stands more than once")
+            throw APNsError(.duplicateHeaders, "the header \(name) occurs more than once")
         }
     }
 
@@ -153,7 +153,7 @@ struct APNsHeaders {
         case nil, "10": return 10
         case "5": return 5
         case "1": return 1
-        default: throw APNsError(.badPriority, "apns-priority is none of 10, 5 and 1")
+        default: throw APNsError(.badPriority, "apns-priority is not 10, 5 or 1")
         }
     }
 
@@ -161,7 +161,7 @@ struct APNsHeaders {
         guard let text else { return nil }
         guard let pushType = APNsPushType(rawValue: text) else {
             let known = APNsPushType.allCases.map(\.rawValue).joined(separator: ", ")
-            throw APNsError(.invalidPushType, "apns-push-type is none of \(known)")
+            throw APNsError(.invalidPushType, "apns-push-type is not one of \(known)")
         }
         return pushType
     }

@@ -87,7 +87,7 @@ struct ControlResponder: Sendable {
 
     private func connected() throws -> Browsers {
         guard let browsers else {
-            throw LabError.invalid("There are no browsers here. The lab serves them with --browsers.")
+            throw LabError.invalid("The lab serves no browsers: start it with --browsers.")
         }
         return browsers
     }

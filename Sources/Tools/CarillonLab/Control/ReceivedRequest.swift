@@ -88,7 +88,7 @@ public struct ReceivedRequest: Sendable, Hashable {
     private var content: String {
         if let payload { return payload.prettyPrinted }
         let bytes = decrypted ?? body
-        return String(validating: bytes, as: UTF8.self) ?? "(\(bytes.count) bytes that are no text)"
+        return String(validating: bytes, as: UTF8.self) ?? "(\(bytes.count) bytes that are not UTF-8)"
     }
 }
 

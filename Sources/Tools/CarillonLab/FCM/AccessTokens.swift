@@ -114,7 +114,7 @@ struct TokenRequestCheck {
             throw .invalidGrant("Invalid JWT Signature.", "the assertion's alg is not RS256, or its typ not JWT")
         }
         guard let account = accounts.first(where: { $0.email == token.claims.iss }) else {
-            throw .invalidGrant("Invalid grant: account not found", "iss is no service account that the lab knows")
+            throw .invalidGrant("Invalid grant: account not found", "iss is not a service account of the lab")
         }
         guard token.header.kid.map({ $0 == account.keyID }) ?? true,
             account.publicKey.isValidRS256(token.signature, for: token.signed)
@@ -141,7 +141,7 @@ struct TokenRequestCheck {
             "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and "
             + "exp values in the JWT claim."
         guard claims.iat <= now + tolerance else {
-            throw .invalidGrant(words, "iat lies \(claims.iat - now) s in the future")
+            throw .invalidGrant(words, "iat is \(claims.iat - now) s in the future")
         }
         guard claims.exp > now else { throw .invalidGrant(words, "exp has passed") }
         guard claims.exp > claims.iat, claims.exp - claims.iat <= longestLifetime else {

@@ -22,7 +22,7 @@ struct FCMDevices {
         let isPlausible =
             (32...4096).contains(token.utf8.count)
             && token.consistsOfLettersDigits(and: "-_:")
-        guard isPlausible else { throw .invalidToken("the token is none by its length or its characters") }
+        guard isPlausible else { throw .invalidToken("the token's length or characters are invalid") }
         let device = devices[token]
         switch device?.state ?? (acceptsUndeclared ? .registered : .invalid) {
         case .registered:

@@ -209,7 +209,7 @@ final class Certificate {
     /// Parses a certificate. Throws `LabError` if the text is invalid.
     init(pem: String) throws(LabError) {
         guard let x509 = Self.read(pem, { PEM_read_bio_X509($0, nil, nil, nil) }) else {
-            throw LabError.invalid("That is no certificate in PEM.")
+            throw LabError.invalid("This is not a certificate in PEM.")
         }
         self.x509 = x509
     }

@@ -36,7 +36,7 @@ struct VAPIDCheck {
         else {
             throw WebPushError(
                 .badToken,
-                "the token has not aud (a text) and exp (a whole number), or sub is no text"
+                "the token has not aud (a text) and exp (a whole number), or sub is not a string"
             )
         }
         guard audience == origin else { throw WebPushError(.badToken, "the token's aud is not \(origin)") }

@@ -309,7 +309,7 @@ def test_a_plugin_that_honours_no_delivery_fails(tmp_path):
     path.write_text(textwrap.dedent(RAISING).replace('Request("POST", registration.token)', "rejected()").replace("Outcome,", "Outcome, rejected,"))
     run = carillon("plugin", "check", path)
     assert run.returncode == 1
-    assert "no delivery was honoured (a delivery ends as CARILLON_REJECTED without a request" in run.stdout
+    assert "no delivery led to a request (a delivery ends as CARILLON_REJECTED without a request" in run.stdout
 
 
 def test_help_of_a_plugin_without_commands(stopped_router):

@@ -24,7 +24,7 @@ struct BadPluginTests {
         Mistake(
             "refuse-all",
             .deliver,
-            "no delivery was honoured (deliver returns 3; deliver returns 4; validate refuses"
+            "no delivery led to a request (deliver returns 3; deliver returns 4; validate refuses"
         ),
         Mistake("idle", .deliver, "a delivery ends as CARILLON_RETRY without a request"),
         Mistake("twice", .completesOnce, "call host->complete once"),
@@ -60,14 +60,14 @@ struct BadPluginTests {
         Mistake("hectic", .services, "every_ms is 0 or at least 10"),
         Mistake("hoard", .services, "a value has at most 16 KiB"),
         Mistake("odd-key", .services, "a key is 1 to 64 printable ASCII bytes"),
-        Mistake("brittle", .services, "go on as if nothing was kept"),
+        Mistake("brittle", .services, "ignore invalid stored values"),
         Mistake("crooked-stream", .requests, "the host could not serve a stream: port is not between 1 and 65535"),
         Mistake("hasty-stream", .requests, "wait before the next"),
         Mistake("keep-mum", .command, "call done exactly once"),
         Mistake("repeat", .command, "call done once"),
-        Mistake("answer-and-refuse", .command, "leave done alone"),
+        Mistake("answer-and-refuse", .command, "do not call done"),
         Mistake("agree", .command, "a command that it cannot know"),
-        Mistake("mumble", .command, "it lists what there is"),
+        Mistake("mumble", .command, "it must list the commands"),
         Mistake("garble", .command, "not UTF-8"),
         Mistake("many-half", .deliverMany, "call host->complete exactly once"),
         Mistake("many-twice", .deliverMany, "call host->complete once"),
@@ -94,8 +94,8 @@ struct BadPluginTests {
         Mistake("edit-early", .decision, "which the host does not take here"),
         Mistake("undecided", .decide, "could not decide about"),
         Mistake("quote", .secrets, "repeats content or a key"),
-        Mistake("tattle", .secrets, "never log what an event says"),
-        Mistake("greedy", .needs, "more than the filter's flags say"),
+        Mistake("tattle", .secrets, "never log an event's content"),
+        Mistake("greedy", .needs, "more than the filter's flags allow"),
         Mistake("exact-size", .newerHost, "compare struct_size"),
     ])
     func oneErrorOfAFilterFailsOneCheck(_ mistake: Mistake) async throws {
@@ -152,7 +152,7 @@ struct BadPluginTests {
         (#""sample":{"token":"https://x.example/"}"#, "/sample/configuration: its create refuses it"),
         (
             #""sample":{"token":"x","configuration":{"do":"nothing"}}"#,
-            "/sample/token: its validate refuses it, saying: expected an https:// URL"
+            "/sample/token: its validate refuses it: expected an https:// URL"
         ),
         (
             #""target":{"kind":"token","pattern":"^a"},"sample":{"token":"b"}"#,
@@ -185,7 +185,7 @@ struct BadPluginTests {
 
     @Test(arguments: [
         Mistake("moody", .checkBlock, "the same every time"),
-        Mistake("pointless", .checkBlock, "begins with a JSON pointer"),
+        Mistake("pointless", .checkBlock, "starts with a JSON pointer"),
         Mistake("silent", .errorText, "write to the carillon_error"),
     ])
     func errorInABlockCheckIsNamed(_ mistake: Mistake) async throws {

@@ -202,7 +202,7 @@ public struct ConfigurationFile: Sendable {
     public func text() throws(PluginError) -> String {
         if let text = content?.string { return text }
         guard let text = String(validating: try bytes(), as: UTF8.self) else {
-            throw PluginError("\(key): expected a text file, \(path) is none")
+            throw PluginError("\(key): expected a UTF-8 text file, but \(path) is not one")
         }
         return text
     }

@@ -158,11 +158,11 @@ struct ConformanceRun {
         let before = library?.deaths.count
         let said = Result { () throws(CheckStop) in try body() }
         if let deaths = library?.deaths, deaths.count != before {
-            throw .failed("its process ended: \(deaths.last ?? "nobody knows why")")
+            throw .failed("its process ended: \(deaths.last ?? "no reason known")")
         }
         guard let traceback = library?.takeTraceback() else { return try said.get() }
         guard case .failure(.failed(let reason)) = said else {
-            throw .failed("an exception: raise Invalid, Unsupported or Busy for what it does not take\n\(traceback)")
+            throw .failed("an exception: raise Invalid, Unsupported or Busy for input that it refuses\n\(traceback)")
         }
         throw .failed("\(reason)\n\(traceback)")
     }

@@ -33,7 +33,7 @@ static carillon_status set(const carillon_filter_call *call, const char *field, 
 }
 
 static carillon_status decide(void *instance, const carillon_filter_call *lent, carillon_verdict *verdict) {
-    static const char secret[] = "a conformance secret that nobody may repeat";
+    static const char secret[] = "a conformance secret that must not leak";
     fixture *self = instance;
     carillon_filter_call own = { 0 }, *call = &own;
     /* Takes the header at its word, and shows where the host does not keep it. */

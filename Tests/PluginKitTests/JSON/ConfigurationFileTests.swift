@@ -21,7 +21,7 @@ struct ConfigurationFileTests {
         let file = try file(#"{"key_file":"k","$files":{"k":{"base64":"MIL/AA=="}}}"#)
         #expect(try file.bytes() == [0x30, 0x82, 0xFF, 0x00])
         let error = #expect(throws: PluginError.self) { try file.text() }
-        #expect(error?.description == "key_file: expected a text file, k is none")
+        #expect(error?.description == "key_file: expected a UTF-8 text file, but k is not one")
     }
 
     @Test(arguments: [#"{"base64":"MIL_AA=="}"#, #"{"base64":1}"#, "{}", "[]", "null", "1"])

@@ -129,7 +129,7 @@ struct RefusedCall: Sendable, Hashable {
         } else if error.len > capacity {
             flaw = "it set the error's len to \(error.len) with a capacity of \(capacity): set it to what you wrote"
         } else if status != .CARILLON_OK, capacity > 0, error.len == 0 {
-            flaw = "it refused without a word: write to the carillon_error what is wrong and what was expected"
+            flaw = "it refused without a message: write to the carillon_error what is wrong and what was expected"
         } else if status != .CARILLON_OK, error.len < capacity, PluginText.string(text, limit: capacity) == nil {
             flaw = "the error's text is not UTF-8: never copy what came from outside unchecked"
         } else {

@@ -42,7 +42,7 @@ class Bench<Functions: EntryFunctions> {
 
     /// Skips if the plugin gets frames instead of structs: the router itself builds those.
     func requireStructs() throws(CheckStop) {
-        if case .python = library { throw .skipped("in Python it is given no structs") }
+        if case .python = library { throw .skipped("plugins in Python get no structs") }
     }
 
     /// Reports the current action, in case the plugin crashes in it.
@@ -90,10 +90,10 @@ class Bench<Functions: EntryFunctions> {
         _ placement: Arena.Placement = .plain,
         _ shape: StructShape = .current
     ) throws(CheckStop) -> Instance {
-        guard let configuration else { throw .skipped("no configuration is known that it takes") }
+        guard let configuration else { throw .skipped("no configuration is known that it accepts") }
         let (refusal, instance) = create(Array(configuration.utf8), placement, shape)
         guard let instance else {
-            throw .failed("it refuses the configuration that it took before, saying: \(refusal.said)")
+            throw .failed("it refuses a configuration that it accepted before: \(refusal.said)")
         }
         return instance
     }
@@ -149,8 +149,8 @@ final class TransportBench: Bench<TransportFunctions> {
     }
 
     func knownSample() throws(CheckStop) -> Parcel {
-        guard configuration != nil else { throw .skipped("no configuration is known that it takes") }
-        guard let sample else { throw .skipped("no registration is known that it delivers to") }
+        guard configuration != nil else { throw .skipped("no configuration is known that it accepts") }
+        guard let sample else { throw .skipped("no registration is known that it can deliver to") }
         return sample
     }
 
@@ -206,7 +206,7 @@ final class TransportBench: Bench<TransportFunctions> {
         }
         guard isIdle else { throw .unended }
         if log.callsAfterDestroy > 0 {
-            throw .failed("it called the host after destroy: nothing may be left running by then")
+            throw .failed("it called the host after destroy: end all work before destroy returns")
         }
     }
 }
@@ -229,8 +229,8 @@ final class FilterBench: Bench<FilterFunctions> {
         filter.destroy()
         let log = filter.host.log
         if log.callsAfterDestroy > 0 {
-            throw .failed("it called the host after destroy: nothing may be left running by then")
+            throw .failed("it called the host after destroy: end all work before destroy returns")
         }
-        if log.lateSets > 0 { throw .failed("it called set after decide returned: only inside the call") }
+        if log.lateSets > 0 { throw .failed("it called set after decide returned: call it only inside decide") }
     }
 }

@@ -143,7 +143,7 @@ final class CheckHost: Sendable {
     /// `url` of the service for inbound requests.
     func sayInboundURL(_ value: carillon_value?, _ context: UnsafeMutableRawPointer?) -> carillon_status {
         guard let value else {
-            note { $0.flaw("it asks for its URL without a function that receives it") }
+            note { $0.flaw("it requests its URL without a function that receives it") }
             return .CARILLON_INVALID
         }
         borrow(Array("https://push.example.com/plugins/conformance/default".utf8), to: value, context)

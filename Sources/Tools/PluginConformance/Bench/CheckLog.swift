@@ -164,15 +164,15 @@ struct CheckLog: Sendable {
     private var unanswerable: String? {
         if owesReply, openRequests == 0 {
             return
-                "it accepted a request from outside and gave no answer: after returning CARILLON_OK from receive, call done "
+                "it accepted an inbound request and did not respond: after returning CARILLON_OK from receive, call done "
                 + "exactly once"
         }
         if inbound.contains(where: { $0.answers.count > 1 || $0.isAnsweredUnasked }) {
-            return "it answered a request from outside that it did not accept, or twice"
+            return "it responded to an inbound request that it did not accept, or twice"
         }
         guard inbound.contains(where: { $0.answers.contains(false) }) else { return nil }
         return
-            "its answer to a request from outside cannot be passed on: expected a status from 200 to 599, at most 16 headers "
+            "its response to an inbound request cannot be sent: expected a status from 200 to 599, at most 16 headers "
             + "with names in lower case that do not frame the message, and at most 256 KiB of body"
     }
 
@@ -182,7 +182,7 @@ struct CheckLog: Sendable {
         guard owed > 0, strays == 0, openRequests == 0 else { return nil }
         return
             "\(owed) of \(deliveries.count) accepted deliveries never ended: after returning CARILLON_OK from deliver, "
-            + "call host->complete exactly once, whatever the answer"
+            + "call host->complete exactly once, for every response"
     }
 
     private var repeated: String? {
@@ -204,8 +204,8 @@ struct CheckLog: Sendable {
         let distinct = Set(words).count
         guard distinct > 16, distinct * 2 > words.count else { return nil }
         return
-            "\(words.count) requests were sent on \(distinct) different connections: every word gets connections of its "
-            + "own, use the same one as long as the credentials are the same"
+            "\(words.count) requests were sent on \(distinct) different connections: each word gets its own "
+            + "connections, so use the same one as long as the credentials are the same"
     }
 
     /// Streams that are reopened immediately after they end.
@@ -217,23 +217,23 @@ struct CheckLog: Sendable {
     }
 
     static let unansweredCommand =
-        "it accepted a command and gave no answer: after returning CARILLON_OK from command, call done exactly once"
+        "it accepted a command and did not respond: after returning CARILLON_OK from command, call done exactly once"
 
     private var unanswered: String? { owesAnswer && openRequests == 0 ? Self.unansweredCommand : nil }
 
     private var answeredTwice: String? {
         if commands.contains(where: { $0.answers.count > 1 }) {
-            return "it answered a command twice: call done once for each command it accepted"
+            return "it responded to a command twice: call done once for each command it accepted"
         }
         guard commands.contains(where: \.isAnsweredUnasked) else { return nil }
-        return "it answered a command that it did not accept: return CARILLON_OK, or leave done alone"
+        return "it responded to a command that it did not accept: return CARILLON_OK, or do not call done"
     }
 
     private var unreadable: String? {
         let answers = commands.lazy.flatMap(\.answers)
-        if answers.contains(where: { !$0.isText }) { return "its answer to a command is not UTF-8" }
+        if answers.contains(where: { !$0.isText }) { return "its response to a command is not UTF-8" }
         guard answers.contains(where: { !$0.isOK && $0.isEmpty }) else { return nil }
-        return "a command failed without a word: say what is wrong and what was expected"
+        return "a command failed without a message: write what is wrong and what was expected"
     }
 }
 
@@ -265,7 +265,7 @@ struct Ending: Sendable {
             flaw = "the outcome's reason must be at most 40 of a-z, 0-9 and \"-\", or empty"
             return
         }
-        if outcome.provider_status > 999 { flaw = "the outcome's provider_status is no HTTP status" }
+        if outcome.provider_status > 999 { flaw = "the outcome's provider_status is not an HTTP status" }
         if !(0...3).contains(outcome.scope.rawValue) {
             flaw = "the outcome's scope is \(outcome.scope.rawValue), which is none of carillon_scope"
         }

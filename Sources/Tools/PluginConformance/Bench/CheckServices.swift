@@ -111,7 +111,7 @@ extension CheckHost {
         _ timer: UnsafeMutablePointer<UInt64>?
     ) -> carillon_status {
         guard let fired, let timer else {
-            note { $0.serviceFlaw("it starts a timer with NULL instead of a function, or of room for the number") }
+            note { $0.serviceFlaw("it starts a timer with NULL for the function or for the timer's number") }
             return .CARILLON_INVALID
         }
         let status = services.start(after, every, fired, context, timer)
@@ -149,7 +149,7 @@ extension CheckHost {
         else {
             note {
                 $0.serviceFlaw(
-                    "it keeps more than it may: a value has at most 16 KiB, and there are at most 256 keys and 256 KiB"
+                    "it stores more than the limits allow: a value has at most 16 KiB, and there are at most 256 keys and 256 KiB"
                 )
             }
             return .CARILLON_INVALID
@@ -160,7 +160,7 @@ extension CheckHost {
     private func stateKey(_ key: carillon_str) -> [UInt8]? {
         let bytes = RequestForm.bytes(key, limit: StateValues.keyLimit).map { Array($0) } ?? []
         guard StateEntry(key: bytes, value: []).isWithinLimits else {
-            note { $0.serviceFlaw("it uses a key that cannot be one: a key is 1 to 64 printable ASCII bytes") }
+            note { $0.serviceFlaw("it uses an invalid key: a key is 1 to 64 printable ASCII bytes") }
             return nil
         }
         return bytes

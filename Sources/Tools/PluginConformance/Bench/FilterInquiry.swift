@@ -9,7 +9,7 @@ struct FilterInquiry: Sendable {
     typealias Text = any WritableKeyPath<FilterInquiry, [UInt8]> & Sendable
 
     /// A text that must not occur in reasons or log lines.
-    static let secret = "a conformance secret that nobody may repeat"
+    static let secret = "a conformance secret that must not leak"
     static let key = String(repeating: "5c", count: 32)
     static let recipientKey = String(repeating: "a7", count: 32)
 
@@ -221,8 +221,8 @@ enum FilterSamples {
     /// Lists that a user may have signed, and lists that a router never passes.
     static let hostileLists: [(what: String, text: [UInt8])] = [
         ("a list without tags", Array(#"{"kind":10000,"content":"x"}"#.utf8)),
-        ("tags that are none", Array(event(10_000, "", #"[1,null,{},"p",[],[[]],[1,2],["p",1],["p"]]"#).utf8)),
-        ("keys that are none", Array(event(10_000, "", #"[["p",""],["p","zz"],["e","\u0000"],["word",""]]"#).utf8)),
+        ("invalid tags", Array(event(10_000, "", #"[1,null,{},"p",[],[[]],[1,2],["p",1],["p"]]"#).utf8)),
+        ("invalid keys", Array(event(10_000, "", #"[["p",""],["p","zz"],["e","\u0000"],["word",""]]"#).utf8)),
         (
             "10,000 words",
             Array(

@@ -8,8 +8,8 @@ enum AnswerChecks {
             guard let kind = try bench.kind(answered: .nothing(because: failure))?.kind else { continue }
             guard kind == .CARILLON_RETRY else {
                 throw .failed(
-                    "no answer (status 0, failure \"\(failure)\") became \(kind.name): a network error says nothing about "
-                        + "the device or the message, make it CARILLON_RETRY"
+                    "no answer (status 0, failure \"\(failure)\") became \(kind.name): a network error is not about "
+                        + "the device or the message; make it CARILLON_RETRY"
                 )
             }
         }
@@ -31,7 +31,7 @@ enum AnswerChecks {
                 guard let kind = try bench.kind(answered: answer)?.kind else { continue }
                 if kind == .CARILLON_RETRY || kind == .CARILLON_MISCONFIGURED { continue }
                 throw .failed(
-                    "status \(status) became \(kind.name): the push service is in trouble, not the device or the message; "
+                    "status \(status) became \(kind.name): the error is the push service's, not the device's or the message's; "
                         + "make it CARILLON_RETRY"
                 )
             }
@@ -58,7 +58,7 @@ enum AnswerChecks {
         guard kind == .CARILLON_RETRY else {
             throw .failed("status 429 with the retry-after \"120\" became \(kind.name): make it CARILLON_RETRY")
         }
-        if retryAfter == 0 { return "it leaves the waiting to the host: retry-after could fill retry_after_ms" }
+        if retryAfter == 0 { return "it ignores retry-after, which could fill retry_after_ms" }
         guard (60_000...600_000).contains(retryAfter) else {
             throw .failed(
                 "the retry-after of 120 seconds became a retry_after_ms of \(retryAfter): these are milliseconds, 120000"
@@ -74,8 +74,8 @@ enum AnswerChecks {
             if kind == .CARILLON_DELIVERED { throw .failed("status \(status) became CARILLON_DELIVERED") }
             if kind == .CARILLON_GONE, [301, 304, 401, 403, 408, 413].contains(status) {
                 throw .failed(
-                    "status \(status) became CARILLON_GONE, which deletes the registration: only a push service that says "
-                        + "so means it"
+                    "status \(status) became CARILLON_GONE, which deletes the registration: use it only if the push "
+                        + "service reports the device as gone"
                 )
             }
         }

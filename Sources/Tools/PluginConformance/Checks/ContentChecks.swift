@@ -13,7 +13,7 @@ enum ContentChecks {
         let sample = try bench.knownSample()
         var honoured: [String] = []
         let modes: [(String, Int32)] = [("wake", 0), ("nudge", 1), ("sealed", 2), ("alert", 3)]
-        for (name, mode) in modes + [("a mode to come", unknownMode)] {
+        for (name, mode) in modes + [("a future mode", unknownMode)] {
             bench.at(name)
             let instance = try bench.instance()
             let fate = bench.fate(of: sample.inMode(mode), on: instance)
@@ -29,7 +29,7 @@ enum ContentChecks {
             if isShown, mode == unknownMode {
                 throw .failed(
                     "it sends title or body in a mode that it does not know (\(unknownMode)): return CARILLON_UNSUPPORTED "
-                        + "for every mode but those that it honours"
+                        + "for every mode that it does not implement"
                 )
             }
             if isShown {
@@ -87,8 +87,8 @@ enum ContentChecks {
                 throw bench.broken.contains(.completes)
                     ? .unended
                     : .failed(
-                        "after another instance was destroyed it does not deliver any more, or calls the wrong host: keep everything "
-                            + "that belongs to an instance, its host first, in the instance"
+                        "after another instance was destroyed, it stops delivering or calls the wrong host: keep everything "
+                            + "that belongs to an instance, including its host, in the instance"
                     )
             }
         }
@@ -203,7 +203,7 @@ enum UserURLChecks {
         for request in requests where !request.untrustedURL {
             guard !hosts.isDisjoint(with: URLHosts.named(in: Array(request.url.utf8))) else { continue }
             throw .failed(
-                "it sends to a URL of \(source) without CARILLON_HTTP_UNTRUSTED_URL: others choose these URLs, and without "
+                "it sends to a URL of \(source) without CARILLON_HTTP_UNTRUSTED_URL: users choose these URLs, and without "
                     + "the flag they reach the operator's own network"
             )
         }

@@ -22,15 +22,15 @@ enum DeliveryChecks {
             guard let again = instance.validate(parcel) else { continue }
             guard again.status == before.status, again.said == before.said else {
                 throw .failed(
-                    "of \(what) it said \(word(before)) and then \(word(again)): validate must be pure, so that the "
-                        + "same registration gets the same answer every time"
+                    "for \(what) it returned \(word(before)) and then \(word(again)): validate must be pure, so that the "
+                        + "same registration gets the same result every time"
                 )
             }
         }
         for (what, parcel) in inputs.prefix(samples.count + 2) {
             for capacity in [0, 1, 7] {
                 guard let refusal = instance.validate(parcel, capacity: capacity) else { continue }
-                bench.note(refusal, of: "\(what), with room for \(capacity) bytes of error")
+                bench.note(refusal, of: "\(what), with an error buffer of \(capacity) bytes")
             }
         }
         let log = instance.host.log
@@ -49,7 +49,7 @@ enum DeliveryChecks {
     static func deliver(_ bench: TransportBench) throws(CheckStop) -> String {
         guard bench.configuration != nil else {
             throw .failed(
-                "nothing was delivered, as no configuration is known that it takes: give one with --block "
+                "nothing was delivered, because no configuration is known that it accepts: give one with --block "
                     + "\(bench.functions.name)=FILE"
             )
         }
@@ -72,7 +72,7 @@ enum DeliveryChecks {
                     bench.sample = parcel
                     guard isAtWork else {
                         throw .failed(
-                            "it calls a notification delivered without having made a request: report "
+                            "it reports a notification as delivered without a request: report "
                                 + "CARILLON_DELIVERED only after the push service has accepted the message"
                         )
                     }
@@ -90,12 +90,12 @@ enum DeliveryChecks {
         }
         guard let accepted else {
             throw .failed(
-                "no delivery was honoured (\(ends.sorted().joined(separator: "; "))): if it takes none of the usual "
+                "no delivery led to a request (\(ends.sorted().joined(separator: "; "))): if it accepts none of the usual "
                     + "registrations, give one with --registration \(bench.functions.name)=TOKEN"
             )
         }
         bench.sample = accepted
-        return "no delivery ended as CARILLON_DELIVERED when the push service answered 200"
+        return "no delivery ended as CARILLON_DELIVERED when the push service responded with 200"
     }
 
     static func rule(_ check: ConformanceCheck, _ bench: TransportBench) throws(CheckStop) -> String {
@@ -127,7 +127,7 @@ enum DeliveryChecks {
                 throw .failed("it logs \(what): never log tokens, keys or payloads")
             }
             if said.contains(where: { Bytes.contain($0, secret) }) {
-                throw .failed("an error of its holds \(what): say what was expected, not what was found")
+                throw .failed("one of its errors contains \(what): write what was expected, not what was found")
             }
         }
         return ""
@@ -147,7 +147,7 @@ enum DeliveryChecks {
         let headers = Set(requests.flatMap(\.headers).filter { $0.value.contains(id) }.map(\.name)).sorted()
         if !headers.isEmpty { return "the id travels in \(headers.joined(separator: ", "))" }
         if requests.contains(where: { Bytes.contain($0.body, sample.id) }) { return "the id travels in the body" }
-        return "no request carries the notification's id in the clear: a repeat may show twice"
+        return "no request has the notification's id in the clear: a retry may show it twice"
     }
 }
 

@@ -11,14 +11,14 @@ enum DescriptionChecks {
     /// checks use them.
     static func describe(_ bench: TransportBench) throws(CheckStop) -> String {
         guard let document = bench.functions.entry.document else {
-            throw .skipped("it has no describe: rules say native: for it, and the block is not checked")
+            throw .skipped("it has no describe: rules use native: for it, and the block is not checked")
         }
         guard let description = bench.functions.entry.description else {
             throw .skipped("its describe has a newer version than this program reads")
         }
         let problems = DescriptionReview(description, document: document).problems
         guard problems.isEmpty else {
-            throw .failed("its description has mistakes:\n        " + problems.joined(separator: "\n        "))
+            throw .failed("its description has errors:\n        " + problems.joined(separator: "\n        "))
         }
         try useSample(of: description, on: bench)
         return description.block.map { "\(description.name), in rules \($0):" } ?? description.name
@@ -29,7 +29,7 @@ enum DescriptionChecks {
         bench.at("the configuration of the sample")
         let (refusal, instance) = bench.create(Array(configuration.utf8))
         guard let instance else {
-            throw .failed("/sample/configuration: its create refuses it, saying: \(refusal.said)")
+            throw .failed("/sample/configuration: its create refuses it: \(refusal.said)")
         }
         defer { instance.destroy() }
         if bench.given == nil { bench.given = configuration }
@@ -38,7 +38,7 @@ enum DescriptionChecks {
         let registration = ConformancePlan.Registration(token: token, fields: description.sample.makeFields())
         let sample = Parcel(to: registration)
         if let refusal = instance.validate(sample), refusal.isRefused {
-            throw .failed("/sample/token: its validate refuses it, saying: \(refusal.said)")
+            throw .failed("/sample/token: its validate refuses it: \(refusal.said)")
         }
         bench.describedSample = sample
     }
@@ -59,25 +59,25 @@ enum DescriptionChecks {
             for answer in answers {
                 bench.note(answer, of: "\(what) as a rule's block")
                 guard answer.status == answers[0].status, answer.said == answers[0].said else {
-                    throw .failed("of \(what) check says two different things: it has to say the same every time")
+                    throw .failed("for \(what) check returns different results: it must return the same every time")
                 }
             }
             if answers[0].isRefused, let flaw = pointerFlaw(in: answers[0].said) {
                 throw .failed("of \(what): \(flaw)")
             }
             for capacity in [0, 1, 7] {
-                bench.note(ask(block, capacity: capacity), of: "\(what), with room for \(capacity) bytes of error")
+                bench.note(ask(block, capacity: capacity), of: "\(what), with an error buffer of \(capacity) bytes")
             }
         }
         let empty = ask(Array("{}".utf8))
-        return empty.isRefused ? "it refuses an empty block, saying: \(empty.said)" : ""
+        return empty.isRefused ? "it refuses an empty block: \(empty.said)" : ""
     }
 
     /// The problem with a JSON pointer at the start of a message; nil if there is none, or no pointer.
     private static func pointerFlaw(in message: String) -> String? {
         guard message.hasPrefix("/") else { return nil }
         return message.contains(": ")
-            ? nil : "its message begins with a JSON pointer, but no \": \" follows: expected \"/key: what is expected\""
+            ? nil : "its message starts with a JSON pointer, but no \": \" follows: expected \"/key: what is expected\""
     }
 }
 
@@ -104,7 +104,7 @@ struct DescriptionReview {
 
     private var targets: [String] {
         var problems: [String] = []
-        if description.name.isEmpty { problems.append("/name: expected a name for people") }
+        if description.name.isEmpty { problems.append("/name: expected a display name") }
         var names: Set<String> = []
         for (index, field) in description.fields.enumerated() {
             if !names.insert(field.name).inserted {

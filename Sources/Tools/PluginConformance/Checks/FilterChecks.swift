@@ -29,7 +29,7 @@ enum FilterChecks {
     private static func decide(_ bench: FilterBench) throws(CheckStop) -> String {
         guard bench.configuration != nil else {
             throw .failed(
-                "it decided about nothing, as no settings are known that it takes: give some with --block "
+                "it decided nothing, because no settings are known that it accepts: give some with --block "
                     + "\(bench.functions.name)=FILE"
             )
         }
@@ -48,7 +48,7 @@ enum FilterChecks {
     }
 
     private static func decision(_ bench: FilterBench) throws(CheckStop) -> String {
-        guard !bench.decisions.isEmpty else { throw .skipped("it decided about nothing") }
+        guard !bench.decisions.isEmpty else { throw .skipped("it decided nothing") }
         for (what, decision) in bench.decisions {
             guard let flaw = decision.flaw else { continue }
             bench.isFlawed = true
@@ -61,30 +61,30 @@ enum FilterChecks {
         guard bench.functions.needs != nil else { throw .skipped("it has no needs") }
         try bench.onNewInstance { filter throws(CheckStop) in
             let bits = [filter.needs, filter.needs].map { $0 ?? 0 }
-            guard bits[0] == bits[1] else { throw .failed("needs says something else when it is asked again") }
+            guard bits[0] == bits[1] else { throw .failed("needs returns another value when it is called again") }
             guard bits[0] & ~FilterEntry.flags == 0 else {
                 throw .failed("needs has bits that do not exist: expected some of CARILLON_FILTER_ASKS_...")
             }
             guard FilterEntry.need(bits[0]) <= bench.functions.entry.maxNeeded else {
-                throw .failed("needs asks for more than the filter's flags say")
+                throw .failed("needs requests more than the filter's flags allow")
             }
         }
         return ""
     }
 
     private static func secrets(_ bench: FilterBench) throws(CheckStop) -> String {
-        guard !bench.decisions.isEmpty else { throw .skipped("it decided about nothing") }
+        guard !bench.decisions.isEmpty else { throw .skipped("it decided nothing") }
         let secrets = [FilterInquiry.secret, FilterInquiry.key, FilterInquiry.recipientKey].map { Array($0.utf8) }
         try bench.onNewInstance { filter throws(CheckStop) in
             for (what, inquiry) in regular(bench) {
                 let sets = filter.decide(inquiry).sets.filter { $0.field.elementsEqual("reason".utf8) }
                 for secret in secrets where sets.contains(where: { Bytes.contain($0.value, secret) }) {
-                    throw .failed("of \(what): its reason repeats content or a key")
+                    throw .failed("for \(what), its reason repeats content or a key")
                 }
             }
             let lines = filter.host.log.lines
             for secret in secrets where lines.contains(where: { Bytes.contain($0, secret) }) {
-                throw .failed("it logs content or a key: never log what an event says or its recipient")
+                throw .failed("it logs content or a key: never log an event's content or its recipient")
             }
         }
         return ""

@@ -7,21 +7,21 @@ enum HostileInput {
     private static let megabyte = [UInt8](repeating: UInt8(ascii: "m"), count: 1 << 20)
 
     static let configurations: [(what: String, text: [UInt8])] = [
-        ("an empty text", []),
+        ("an empty string", []),
         ("an array", Array("[]".utf8)),
         ("null", Array("null".utf8)),
         ("a number", Array("1e999".utf8)),
-        ("a text in JSON", Array(#""{}""#.utf8)),
+        ("a JSON string", Array(#""{}""#.utf8)),
         ("an open object", Array("{".utf8)),
-        ("an object and more", Array("{} {}".utf8)),
+        ("an object and trailing data", Array("{} {}".utf8)),
         ("a member without a value", Array(#"{"a":}"#.utf8)),
         ("100,000 open arrays", deep),
         ("an object with 100,000 open arrays", Array(#"{"a":"#.utf8) + deep),
-        ("what is not UTF-8", notUTF8),
+        ("invalid UTF-8", notUTF8),
         ("a key that is not UTF-8", Array(#"{""#.utf8) + notUTF8 + Array(#"":1}"#.utf8)),
         ("a NUL in the middle", Array("{\"a\u{0}b\":1}".utf8)),
         ("half a surrogate", Array(#"{"a":"\ud800"}"#.utf8)),
-        ("a member that nobody knows", Array(#"{"carillon-conformance":true}"#.utf8)),
+        ("an unknown member", Array(#"{"carillon-conformance":true}"#.utf8)),
         ("a megabyte", Array(#"{"a":""#.utf8) + megabyte + Array(#""}"#.utf8)),
     ]
 
@@ -31,9 +31,9 @@ enum HostileInput {
         ("control characters", Array(0x01...0x1f) + [0x7f]),
         ("line ends", Array("a\r\nx-injected: 1\r\n\r\nb".utf8)),
         ("NUL", Array("a\u{0}b".utf8)),
-        ("emoji and turned text", Array("👨‍👩‍👧‍👦 \u{202e}turned\u{2066} e\u{301}\u{fffd}\u{10ffff}".utf8)),
+        ("emoji and right-to-left text", Array("👨‍👩‍👧‍👦 \u{202e}turned\u{2066} e\u{301}\u{fffd}\u{10ffff}".utf8)),
         ("a megabyte", megabyte),
-        ("what is not UTF-8", notUTF8),
+        ("invalid UTF-8", notUTF8),
     ]
 
     /// What commands may be called.
@@ -44,9 +44,9 @@ enum HostileInput {
         let bases = Array(samples.prefix(3))
         var all: [(String, Parcel)] = []
         for base in bases {
-            for (what, text) in [("an empty text", [])] + texts {
+            for (what, text) in [("an empty string", [])] + texts {
                 all.append(("a token of \(what)", base.with { $0.token = text }))
-                all.append(("a token with \(what) behind it", base.with { $0.token += text }))
+                all.append(("a token followed by \(what)", base.with { $0.token += text }))
                 for index in base.fields.indices {
                     all.append(("a field of \(what)", base.with { $0.fields[index].value = text }))
                     all.append(("a field called \(what)", base.with { $0.fields[index].name = text }))
@@ -101,7 +101,7 @@ enum HostileInput {
         return all
     }()
 
-    /// Notifications with odd numbers, many buttons, and JSON that is none.
+    /// Notifications with odd numbers, many buttons, and invalid JSON.
     static func parcels(of sample: Parcel) -> [(String, Parcel)] {
         let button = Parcel.Button(
             id: Array("app.reply".utf8),
@@ -112,15 +112,15 @@ enum HostileInput {
         var all: [(String, Parcel)] = [
             ("a count of 0", sample.with { $0.count = 0 }),
             ("a count of 2^32 - 1", sample.with { $0.count = .max }),
-            ("an urgency to come", sample.with { $0.urgency = 99 }),
+            ("a future urgency", sample.with { $0.urgency = 99 }),
             ("a negative urgency", sample.with { $0.urgency = -1 }),
             ("a negative mode", sample.with { $0.mode = .min }),
-            ("what expired in 1970", sample.with { $0.expiresAt = 1 }),
-            ("what never expires", sample.with { $0.expiresAt = .max }),
-            ("what was never registered", sample.with { $0.registeredAt = 0 }),
-            ("what never expires", sample.with { $0.registeredAt = .max }),
+            ("a notification that expired in 1970", sample.with { $0.expiresAt = 1 }),
+            ("a notification that never expires", sample.with { $0.expiresAt = .max }),
+            ("a device that was never registered", sample.with { $0.registeredAt = 0 }),
+            ("a notification that never expires", sample.with { $0.registeredAt = .max }),
             ("1,000 buttons", sample.with { $0.buttons = Array(repeating: button, count: 1000) }),
-            ("nothing to say", sample.with { parcel in for (_, text) in Parcel.texts { parcel[keyPath: text] = [] } }),
+            ("no texts", sample.with { parcel in for (_, text) in Parcel.texts { parcel[keyPath: text] = [] } }),
         ]
         for (what, text) in configurations {
             all.append(("\(what) as data", sample.with { $0.data = text }))

@@ -104,8 +104,8 @@ enum CreationChecks {
         guard let given = bench.given else {
             throw .skipped(
                 bench.configuration == nil
-                    ? "it needs a configuration and none was given: without one most checks cannot run"
-                    : "none was given; {} does"
+                    ? "it needs a configuration and none was given: without one, most checks cannot run"
+                    : "none was given; {} works"
             )
         }
         let configuration = try bench.withFiles(given)
@@ -113,7 +113,7 @@ enum CreationChecks {
         bench.note(refusal, of: "the configuration given")
         guard !refusal.isRefused else {
             bench.configuration = nil
-            throw .failed("it refuses the configuration given, saying: \(refusal.said)")
+            throw .failed("it refuses the given configuration: \(refusal.said)")
         }
         bench.configuration = configuration
         return ""
@@ -127,9 +127,9 @@ enum CreationChecks {
             bench.note(bench.tryToCreate(configuration), of: what)
         }
         for capacity in [0, 1, 7] {
-            bench.at("room for \(capacity) bytes of error")
+            bench.at("an error buffer of \(capacity) bytes")
             let refusal = bench.tryToCreate(Array("[1".utf8), capacity: capacity)
-            bench.note(refusal, of: "a configuration, with room for \(capacity) bytes of error")
+            bench.note(refusal, of: "a configuration, with an error buffer of \(capacity) bytes")
         }
         return ""
     }
@@ -138,7 +138,7 @@ enum CreationChecks {
         for (what, refusal) in bench.refusals where !refusal.flaw.isEmpty {
             throw .failed("of \(what): \(refusal.flaw)")
         }
-        guard bench.refusals.contains(where: \.refusal.isRefused) else { throw .skipped("it refused nothing") }
+        guard bench.refusals.contains(where: \.refusal.isRefused) else { throw .skipped("it never refused") }
         return ""
     }
 }

@@ -20,7 +20,7 @@ enum LifecycleChecks {
             for ticket in tickets.prefix(1) { instance.cancel(ticket) }
             bench.at("tickets that are not its own")
             for ticket in [0, 1, UInt64.max] { instance.cancel(ticket) }
-            bench.at("the answer after the cancel")
+            bench.at("the response after the cancel")
             instance.host.release(.nothing(because: "closed"))
             _ = bench.wait(for: instance, until: \.isIdle)
             bench.at("tickets that have ended")
@@ -51,9 +51,9 @@ enum LifecycleChecks {
         try bench.onNewInstance { instance in
             instance.host.set(.hold)
             let tickets = (0..<16).map { _ in instance.deliver(sample).ticket }
-            bench.at("cancel of all that runs")
+            bench.at("cancel of all running deliveries")
             for ticket in tickets { instance.cancel(ticket) }
-            bench.at("a delivery that the host takes no request for")
+            bench.at("a delivery whose request the host refuses")
             instance.host.set(.refuse)
             instance.deliver(sample)
             bench.at("the failure of all requests")
@@ -79,7 +79,7 @@ enum LifecycleChecks {
                 parcel.buttons = [button, button]
             }
             for (what, answer) in [("200", Answer(200))] + HostileInput.answers {
-                bench.at("deliver, answered with \(what)")
+                bench.at("deliver, with the response \(what)")
                 instance.host.set(.answer(answer))
                 instance.deliver(texts, .guarded)
             }
@@ -108,7 +108,7 @@ enum LifecycleChecks {
 enum ServiceChecks {
     /// Values that may be in an edited database, or that another version of the plugin wrote.
     private static let oddValues: [(what: String, value: [UInt8])] = [
-        ("a byte that is no text", [0xff]), ("a brace", Array("{".utf8)),
+        ("invalid UTF-8", [0xff]), ("a brace", Array("{".utf8)),
         ("a large number", Array("99999999999999999999".utf8)),
         ("16 KiB", [UInt8](repeating: 0x41, count: StateValues.valueLimit)),
     ]
@@ -125,7 +125,7 @@ enum ServiceChecks {
         }
         guard log.usesServices else { return unused }
         for (what, kept) in states(first.host) {
-            bench.at("what is kept: \(what)")
+            bench.at("a stored value: \(what)")
             let instance = try bench.instance(keeping: kept, what)
             instance.deliver(sample)
             try bench.finish(instance, rules: [.completes, .completesOnce, .services])
@@ -143,7 +143,7 @@ enum ServiceChecks {
         if let breach = log.breach(of: .services) { throw .failed(breach) }
         guard log.usesServices else { return unused }
         for (what, kept) in states {
-            bench.at("what is kept: \(what)")
+            bench.at("a stored value: \(what)")
             let filter = try bench.instance(keeping: kept, what)
             filter.decide(inquiry)
             filter.destroy()
@@ -165,10 +165,10 @@ enum ServiceChecks {
 extension Bench {
     /// An instance with the working configuration and the state `kept`.
     fileprivate func instance(keeping kept: [StateEntry], _ what: String) throws(CheckStop) -> Instance {
-        guard let configuration else { throw .skipped("no configuration is known that it takes") }
+        guard let configuration else { throw .skipped("no configuration is known that it accepts") }
         guard let instance = create(Array(configuration.utf8), keeping: kept).instance else {
             throw .failed(
-                "create refuses its configuration when \(what) is kept under its keys: go on as if nothing was kept"
+                "create refuses its configuration when \(what) is stored under its keys: ignore invalid stored values"
             )
         }
         return instance

@@ -12,7 +12,7 @@ enum OptionalFunctionChecks {
             try bench.onNewInstance(.guarded) { instance in
                 instance.host.set(.answer(answer))
                 for count in counts {
-                    bench.at("\(count) deliveries at once, answered \(answer.status)")
+                    bench.at("\(count) deliveries in one call, with the response \(answer.status)")
                     let status = instance.deliverMany(parcels(count, like: sample), .guarded)
                     if status == .CARILLON_OK { taken.append(count) }
                     _ = bench.wait(for: instance, until: \.isIdle)
@@ -20,7 +20,7 @@ enum OptionalFunctionChecks {
             }
         }
         try bench.onNewInstance { instance in
-            bench.at("deliveries at once whose request fails when the host shuts down")
+            bench.at("deliveries in one call whose request fails when the host shuts down")
             instance.host.set(.hold)
             for count in counts { instance.deliverMany(parcels(count, like: sample)) }
             instance.host.set(.refuse)
@@ -45,13 +45,13 @@ enum OptionalFunctionChecks {
         var answered = 0
         try bench.onNewInstance(.guarded, rules: [.receive, .requests]) { instance in
             for (what, request) in InboundSample.all {
-                bench.at("a request from outside with \(what)")
+                bench.at("an inbound request with \(what)")
                 if instance.receive(request, .guarded) == .CARILLON_OK { answered += 1 }
             }
             _ = bench.wait(for: instance, until: \.isIdle)
         }
         try bench.onNewInstance(rules: [.receive]) { instance in
-            bench.at("requests from outside when the host shuts down")
+            bench.at("inbound requests when the host shuts down")
             instance.host.set(.hold)
             for (_, request) in InboundSample.all { instance.receive(request) }
             instance.host.set(.refuse)
@@ -59,7 +59,7 @@ enum OptionalFunctionChecks {
             instance.host.release(.nothing(because: "shutdown"))
             _ = bench.wait(for: instance, until: \.isIdle)
         }
-        return answered == 0 ? "it takes no request" : ""
+        return answered == 0 ? "it accepts no request" : ""
     }
 }
 
@@ -101,9 +101,9 @@ struct InboundSample: Sendable {
         let many = (0..<100).map { Parcel.Field(name: Array("x-\($0)".utf8), value: Array("v".utf8)) }
         var all = [
             ("a JSON body", usual),
-            ("nothing but a method", InboundSample(method: Array("GET".utf8), path: [], headers: [], body: [])),
+            ("only a method", InboundSample(method: Array("GET".utf8), path: [], headers: [], body: [])),
             ("an unknown method", usual.with { $0.method = Array("CONFORMANCE".utf8) }),
-            ("a path out of the tree", usual.with { $0.path = Array("/../../../etc/passwd".utf8) }),
+            ("a path outside of the tree", usual.with { $0.path = Array("/../../../etc/passwd".utf8) }),
             ("an encoded path", usual.with { $0.path = Array("/%2e%2e/%00/%zz".utf8) }),
             ("a path of 16 KiB", usual.with { $0.path = [UInt8](repeating: UInt8(ascii: "/"), count: 16 << 10) }),
             ("an odd query", usual.with { $0.query = Array("&&=&a=%&a=%zz&%00=".utf8) }),
@@ -135,20 +135,20 @@ enum CommandChecks {
         try bench.onNewInstance(rules: [.command, .requests]) { instance throws(CheckStop) in
             bench.at("help")
             switch try course(of: [Array("help".utf8)], on: instance, bench) {
-            case .refused: remark = "it knows no command"
+            case .refused: remark = "it has no commands"
             case .answered(isOK: true): break
-            case .answered(isOK: false): throw .failed("\"help\" failed: it lists what there is")
+            case .answered(isOK: false): throw .failed("\"help\" failed: it must list the commands")
             }
             bench.at("an unknown command")
             if case .answered(isOK: true) = try course(of: unknownCommand, on: instance, bench) {
                 throw .failed(
-                    "it says CARILLON_OK to a command that it cannot know: return CARILLON_UNSUPPORTED, or answer what is "
-                        + "wrong with another status"
+                    "it returns CARILLON_OK for a command that it cannot know: return CARILLON_UNSUPPORTED, or describe the "
+                        + "problem with another status"
                 )
             }
             bench.at("no words")
             if case .answered(isOK: true) = try course(of: [], on: instance, bench) {
-                throw .failed("it says CARILLON_OK to no command at all")
+                throw .failed("it returns CARILLON_OK for no command")
             }
         }
         try hostileCommands(bench)

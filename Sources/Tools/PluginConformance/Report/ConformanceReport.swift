@@ -50,7 +50,7 @@ extension ConformanceReport: CustomStringConvertible {
         let count = { decision in results.count { $0.decision == decision } }
         lines.append(
             "\(path): \(count(.passed)) passed, \(count(.failed)) failed, \(count(.skipped)) skipped"
-                + (ending == .complete ? "" : "; the checks did not run to their end")
+                + (ending == .complete ? "" : "; the checks did not finish")
         )
         return lines.joined(separator: "\n")
     }
@@ -151,44 +151,44 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     /// The plugin's behaviour if the check passes.
     package var title: String {
         switch self {
-        case .load: "loads as the router loads it"
+        case .load: "loads as in the router"
         case .descriptor: "describes itself fully, and the same every time"
         case .describe: "describes its platform, with a sample that works"
         case .checkBlock: "checks rule blocks, the same every time"
-        case .createEmpty: "takes or refuses an empty configuration"
-        case .createConfigured: "takes the configuration given"
+        case .createEmpty: "accepts or refuses an empty configuration"
+        case .createConfigured: "accepts the given configuration"
         case .createHostile: "survives hostile configurations"
         case .validate: "validates registrations, the same every time"
-        case .errorText: "says why it refuses"
-        case .deliver: "makes a request of a notification"
-        case .networkFailure: "tries again when no answer arrives"
-        case .serverError: "tries again after a 5xx answer"
-        case .throttling: "tries again after 429, and reads Retry-After"
-        case .refusal: "takes no refusal for a delivery"
-        case .oddAnswers: "survives odd answers"
-        case .refusedRequest: "tries again when the host takes no request"
+        case .errorText: "gives a reason when it refuses"
+        case .deliver: "turns a notification into a request"
+        case .networkFailure: "retries without a response"
+        case .serverError: "retries after a 5xx response"
+        case .throttling: "retries after 429, and reads Retry-After"
+        case .refusal: "does not report a refusal as delivered"
+        case .oddAnswers: "survives unusual responses"
+        case .refusedRequest: "retries when the host refuses the request"
         case .completes: "ends every delivery it accepted"
         case .completesOnce: "ends no delivery twice"
         case .outcome: "gives outcomes of a known kind with a one-word reason"
         case .requests: "makes well-formed requests"
-        case .services: "keeps to the limits of timers and state, and survives what it finds kept"
+        case .services: "respects the limits of timers and state, and survives invalid state"
         case .userURLs: "fetches users' URLs only with CARILLON_HTTP_UNTRUSTED_URL"
         case .secrets: "keeps tokens and texts out of log and errors"
         case .messageID: "repeats a delivery under the same message id"
         case .modes: "shows no more than the mode allows"
         case .hostileText: "survives hostile texts and numbers, and escapes them"
-        case .borrowedMemory: "reads no further than it was lent"
+        case .borrowedMemory: "reads only the memory it got"
         case .newerHost: "runs on a newer host"
         case .instances: "keeps two instances apart"
-        case .cancel: "ends what is cancelled once"
+        case .cancel: "ends cancelled deliveries once"
         case .command: "answers operators' commands once"
         case .deliverMany: "ends each of several deliveries once"
-        case .receive: "answers requests from outside once"
-        case .threads: "takes many deliveries from many threads"
+        case .receive: "responds to inbound requests once"
+        case .threads: "accepts many deliveries from many threads"
         case .shutdown: "ends all work before it is destroyed"
-        case .decide: "decides about events of every sort"
-        case .decision: "gives verdicts there are, with a short reason"
-        case .needs: "asks for no more than its flags say"
+        case .decide: "decides about events of every kind"
+        case .decision: "returns valid verdicts, with a short reason"
+        case .needs: "requests no more than its flags allow"
         }
     }
 }

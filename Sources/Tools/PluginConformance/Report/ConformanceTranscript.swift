@@ -49,7 +49,7 @@ package struct ConformanceTranscript: Sendable {
         case .complete: ""
         case .crashed(let signal):
             "it crashed with \(name(signal)); run the check in a debugger or build with sanitizers"
-        case .exited(let status): "the process left with status \(status); a plugin must not end the process it runs in"
+        case .exited(let status): "the process exited with status \(status); a plugin must not end its process"
         case .hung(let span):
             """
             nothing happened for \(span.milliseconds) ms; every function of a plugin must return promptly and never \

@@ -349,16 +349,16 @@ struct PluginTexts {
         case .c, .cpp:
             """
 
-            `include/carillon/plugin.h` is the whole contract; `json.h` reads and writes JSON, `form.h` writes forms. Where the headers
-            are installed, `pkg-config --cflags carillon` says where.
+            `include/carillon/plugin.h` is the whole contract; `json.h` reads and writes JSON, `form.h` writes forms. If the headers
+            are installed, `pkg-config --cflags carillon` prints their place.
 
             """
         case .python:
             """
 
-            `carillon.py` is what the router gives the plugin, in a copy for tests and editors: it is not to be installed. Modules of
-            Python's own library, and those that are installed for the interpreter, can be imported at the top of the file. Later, no
-            file can be opened.
+            `carillon.py` is a copy of the module that the router provides, for tests and editors: do not install it. At the top of the
+            file, you can import modules of the standard library and those that are installed for the interpreter. Later, the plugin
+            cannot open files.
 
             """
         case .rust:
@@ -371,7 +371,7 @@ struct PluginTexts {
         case .swift:
             """
 
-            PluginKit wraps the contract, `carillon/plugin.h`. `Package.swift` says where the package is that it belongs to.
+            PluginKit wraps the contract, `carillon/plugin.h`. `Package.swift` has the path of its package.
             Build with the toolchain that the router was built with: both use the same Swift runtime.
 
             """

@@ -404,14 +404,14 @@ public enum APNsDescription {
               {
                 "when": {"kind": ["liveactivity"], "is": {"event": ["start"]}},
                 "require": {
-                  "attributes-type": "the type of what is started",
-                  "attributes": "the fixed content of what is started"
+                  "attributes-type": "the type of the new activity",
+                  "attributes": "the fixed content of the new activity"
                 },
                 "at": ["event"]
               },
               {
                 "when": {"kind": ["liveactivity"], "is": {"event": ["start"]}, "texts": false},
-                "require": {"alert": "what is shown when a Live Activity starts"},
+                "require": {"alert": "the alert that a new Live Activity shows"},
                 "at": ["event"]
               },
               {

@@ -89,11 +89,11 @@ public enum NtfyDescription {
                     {"when": {"has": ["action"]}, "require": {"label": "the text on the button"}},
                     {
                       "when": {"has": ["label"], "is": {"action": ["view"]}},
-                      "require": {"url": "what is opened"}
+                      "require": {"url": "the URL to open"}
                     },
                     {
                       "when": {"has": ["label"], "is": {"action": ["http"]}},
-                      "require": {"url": "what is asked"}
+                      "require": {"url": "the URL to request"}
                     },
                     {
                       "when": {"has": ["label"], "is": {"action": ["broadcast"]}},

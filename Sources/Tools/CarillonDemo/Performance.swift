@@ -106,7 +106,7 @@ struct Performance {
             } else if !answer.isAccepted {
                 throw DemoError("the \(place) refuses '\(scene.caption)': \(answer.message)")
             }
-            if !answer.message.isEmpty { remarks.append("the \(place) says: \(answer.message)") }
+            if !answer.message.isEmpty { remarks.append("message of the \(place): \(answer.message)") }
         }
         return remarks
     }

@@ -56,9 +56,9 @@ import Testing
         (
             "apns: { event: start, content-state: {} }",
             [
-                "rules[0].apns.event: 'attributes-type' is missing: the type of what is started",
-                "rules[0].apns.event: 'attributes' is missing: the fixed content of what is started",
-                "rules[0].apns.event: 'alert' is missing: what is shown when a Live Activity starts",
+                "rules[0].apns.event: 'attributes-type' is missing: the type of the new activity",
+                "rules[0].apns.event: 'attributes' is missing: the fixed content of the new activity",
+                "rules[0].apns.event: 'alert' is missing: the alert that a new Live Activity shows",
             ]
         ),
         (

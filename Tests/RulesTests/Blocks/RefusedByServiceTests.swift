@@ -11,8 +11,8 @@ import Testing
             "ntfy: { actions: [{ action: view, url: \"https://a.example\" }] }",
             "ntfy.actions[0]: 'label' is missing: the text on the button"
         ),
-        ("ntfy: { actions: [{ action: view, label: a }] }", "ntfy.actions[0]: 'url' is missing: what is opened"),
-        ("ntfy: { actions: [{ action: http, label: a }] }", "ntfy.actions[0]: 'url' is missing: what is asked"),
+        ("ntfy: { actions: [{ action: view, label: a }] }", "ntfy.actions[0]: 'url' is missing: the URL to open"),
+        ("ntfy: { actions: [{ action: http, label: a }] }", "ntfy.actions[0]: 'url' is missing: the URL to request"),
         (
             "ntfy: { actions: [{ action: http, label: a, url: \"https://a.example\", method: GET, body: b }] }",
             "ntfy.actions[0].body: GET requests have no body"

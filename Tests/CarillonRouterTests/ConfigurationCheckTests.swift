@@ -75,7 +75,7 @@ import TimeTestSupport
         #expect(
             try await mistakes(key: ".", store: ".") == [
                 "~/.: expected a file with the router's key",
-                "~/carillon.yaml:2:8: store.path: ~/. is a folder; expected a file, or the name of one to be made",
+                "~/carillon.yaml:2:8: store.path: ~/. is a folder; expected a file, or the path of a new one",
             ]
         )
     }
@@ -179,7 +179,7 @@ import TimeTestSupport
         )
         #expect(
             try await mistakes(of: "registration: { secret_file: . }") == [
-                "~/carillon.yaml:3:30: registration.secret_file: expected a file with secrets; ~/. is none"
+                "~/carillon.yaml:3:30: registration.secret_file: expected a file with secrets; ~/. is not a regular file"
             ]
         )
         #expect(

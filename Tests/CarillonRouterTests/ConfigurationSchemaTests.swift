@@ -49,7 +49,7 @@ import Testing
     /// The schema's choices are those that the reader accepts.
     @Test(arguments: [
         ["defaults", "mode"], ["relays", "per_user"], ["hints", "mode"],
-        ["filters", "any", "devices"], ["filters", "any", "on_error"],
+        ["filter_plugins", "any", "devices"], ["filter_plugins", "any", "on_error"],
     ])
     func schemaChoicesMatchTheReader(path: [String]) throws {
         let message = try #require(try mistakes(with: "nothing like it", at: path).first { $0.contains("is none of") })

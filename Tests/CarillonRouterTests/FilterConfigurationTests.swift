@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("filters: [mutes]", "expected a mapping"),
+        ("filter_plugins: [mutes]", "expected a mapping"),
         ("filter_plugins: { mutes: { device: always } }", "unknown key 'device'"),
         ("filter_plugins: { mutes: { devices: never } }", "is none of always, may-switch-off, may-switch-on"),
         ("filter_plugins: { mutes: { on_error: ignore } }", "is none of pass, drop"),

@@ -176,7 +176,7 @@ struct HTTPTemplateTransportTests {
         (block(#""url":"https://{{token}}/x""#), "services.pager.url: expected https://, a host and a path"),
         (block(#""url":"https://a.example{{token}}""#), "services.pager.url: expected https://, a host and a path"),
         (block(#""url":"{{title}}/x""#), "services.pager.url: expected https:// or a placeholder"),
-        (block(#""url":"{{token}}x""#), "services.pager.url: expected / behind"),
+        (block(#""url":"{{token}}x""#), "services.pager.url: expected / after"),
         (block(#""url":"https://a.example/ü/{{token}}""#), "services.pager.url: expected https://"),
         (
             block(#""url":"{{secrets.url}}/x","secrets":{"url":"example"}"#),

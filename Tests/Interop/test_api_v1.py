@@ -256,4 +256,4 @@ def test_sign_on_requires_trusted_proxies(stopped_router):
     Console(stopped_router, sign_on={"header": "X-User", "users": {"*": "all"}})
     checked = carillon("check", "--config", stopped_router.configuration_file)
     assert checked.returncode == 1
-    assert "expected trusted_proxies beside it" in checked.stderr and "expected read, operate, send" in checked.stderr
+    assert "expected trusted_proxies too" in checked.stderr and "expected read, operate, send" in checked.stderr

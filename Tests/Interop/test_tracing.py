@@ -125,4 +125,4 @@ def test_a_wrong_header_is_not_quoted(stopped_router):
     check = carillon("check", "--config", stopped_router.configuration_file)
     assert check.returncode == 1 and "collectors-secret" not in check.stdout + check.stderr
     assert "expected a header such as name: value" in check.stdout + check.stderr
-    assert "expected the part of the events to trace, from 0 to 1" in check.stdout + check.stderr
+    assert "expected the fraction of events to trace, from 0 to 1" in check.stdout + check.stderr

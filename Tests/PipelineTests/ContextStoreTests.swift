@@ -215,7 +215,7 @@ import Testing
 
     @Test func missingFolderIsReported() {
         #expect { try ContextStore(path: self.folder.path + "/nowhere/x.sqlite", logger: self.logger) } throws: {
-            "\($0)".contains("check that its folder is there and may be written")
+            "\($0)".contains("Check that its directory exists and is writable")
         }
     }
 

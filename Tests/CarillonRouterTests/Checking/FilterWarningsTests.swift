@@ -51,7 +51,7 @@ import Testing
         ),
     ])
     func unknownSignalIsReported(name: String, doubt: String) throws {
-        #expect(try signals(name) == ["carillon.yaml:3:42: " + doubt])
+        #expect(try signals(name) == ["carillon.yaml:3:49: " + doubt])
     }
 
     @Test func signalOfTheRulesIsKnown() throws {
@@ -68,12 +68,12 @@ import Testing
         #expect(found.count == 1 && found.first?.hasSuffix(doubt) == true)
     }
 
-    private static let trust = "filters:\n  web-of-trust: { settings: { level: follows-of-follows } }\n"
+    private static let trust = "filter_plugins:\n  web-of-trust: { settings: { level: follows-of-follows } }\n"
 
     @Test func filterNeedingRelaysWithoutRelaysIsWarnedAbout() throws {
         let needs = ["web-of-trust": FollowNeed.distance]
         let doubt =
-            "carillon.yaml:4:1: filters.web-of-trust: it asks relays whether accounts that the recipient follows "
+            "carillon.yaml:4:1: filter_plugins.web-of-trust: it asks relays whether accounts that the recipient follows "
             + "follow the author, but relays.always is empty"
         #expect(try doubts(Self.trust, needs) == [doubt])
         #expect(try doubts(Self.trust, ["web-of-trust": .followed]).isEmpty)

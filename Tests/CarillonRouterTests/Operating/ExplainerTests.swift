@@ -197,7 +197,7 @@ import Testing
         #expect(device.outcome == "delivered: ios/default took it (200)")
         // The history has no entry for the later steps.
         let lost = explain(Array(history.prefix(1)), held: waiting, outbox: [])
-        #expect(lost.accounts[0].devices[0].outcome.hasPrefix("not sent: the device left"))
+        #expect(lost.accounts[0].devices[0].outcome.hasPrefix("not sent: the device was removed"))
     }
 
     @Test func deliveryThatJoinedAnotherGroupIsHeldWithIt() {

@@ -70,7 +70,7 @@ import Testing
         #expect(readiness.issues.map(\.code) == ["plugin-paused"])
         #expect(
             readiness.issues.map(\.message) == [
-                "plugin-paused: libC.so ended 5 times: libC.so: signal SEGV at libC.so+0x12"
+                "plugin-paused: libC.so crashed 5 times: libC.so: signal SEGV at libC.so+0x12"
             ]
         )
         #expect(readiness.answer(details: true).status == 200)

@@ -36,7 +36,7 @@ struct PluginProjectTests {
     @Test(arguments: PluginProject.Language.allCases, PluginProject.Kind.allCases)
     func generatedTestsAskToBeReplaced(language: PluginProject.Language, kind: PluginProject.Kind) throws {
         let project = PluginProject(try #require(PluginName("pager")), language, kind, package: "/src/carillon")
-        for word in ["rewrite the test", language == .rust ? "rewrite these tests" : "rewrite this test"] {
+        for word in ["rewrite the test", language == .rust ? "rewrite them" : "rewrite this test"] {
             #expect(project.files.contains { $0.text.contains(word) }, "\(word)")
         }
     }

@@ -104,8 +104,8 @@ def test_device_preferences_are_shown(router, socket, alice):
     [device] = listed(router)
     shown = device["wishes"]
     assert shown["quiet"] == wishes["quiet"] and shown["locale"] == "de"
-    assert shown["daily_cap"] == {"wished": 40, "in_force": 40} and shown["cooldown_seconds"] == {"in_force": 0}
-    assert shown["filters"] == [{"name": "mutes", "wished": False, "is_active": False}]
+    assert shown["daily_cap"] == {"requested": 40, "in_force": 40} and shown["cooldown_seconds"] == {"in_force": 0}
+    assert shown["filters"] == [{"name": "mutes", "requested": False, "is_active": False}]
     text = devices(router, "show", device["device"]).stdout
     for words in ["01:00 to 02:00 (UTC+9)", "40 pushes a day, as requested", "mutes off, as requested", "language      de"]:
         assert words in text

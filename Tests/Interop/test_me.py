@@ -131,7 +131,7 @@ def test_a_user_changes_tests_and_removes_a_device(console, stopped_router, lab,
             {"mode": "alert", "filters": {"dm": False, "zap": True}, "batch": {"cooldown_seconds": 7}, "locale": "de"},
         )["device"]
         assert changed["mode"] == "alert" and "zap" in changed["signals"] and "dm" not in changed["signals"]
-        assert changed["preferences"]["cooldown_seconds"] == {"wished": 7, "in_force": 7}
+        assert changed["preferences"]["cooldown_seconds"] == {"requested": 7, "in_force": 7}
         assert changed["preferences"]["locale"] == "de"
         # It counts for the very next event.
         socket.publish(bob.message("nobody is told of this", alice))

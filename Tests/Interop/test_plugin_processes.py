@@ -32,7 +32,7 @@ def test_a_killed_process_is_restarted_and_pushes_continue(console, stopped_rout
     console.start()
     [process] = processes(console)
     assert process["plugins"] == sorted(stopped_router.plugin_names) and process["state"] == "running"
-    assert process["deaths"] == 0 and process["confinement"]
+    assert process["crashes"] == 0 and process["confinement"]
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())), bob.message("one", alice))
         lab.accepted(1)
@@ -40,11 +40,11 @@ def test_a_killed_process_is_restarted_and_pushes_continue(console, stopped_rout
         socket.publish(bob.message("two", alice))
         lab.accepted(2)
     found = wait_until(
-        lambda: [each for each in processes(console) if each["deaths"] == 1 and each["state"] == "running"],
+        lambda: [each for each in processes(console) if each["crashes"] == 1 and each["state"] == "running"],
         "the process runs again",
         stopped_router.process,
     )
-    assert found[0]["process"] != process["process"] and "SIGKILL" in found[0]["last_death"]
+    assert found[0]["process"] != process["process"] and "SIGKILL" in found[0]["last_crash"]
     listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
     assert listing.returncode == 0 and "ended      once" in listing.stdout and "SIGKILL" in listing.stdout
     metrics = console.ask("/metrics")[1]
@@ -89,7 +89,7 @@ def test_a_crashing_plugin_is_an_issue_and_others_are_ready(console, stopped_rou
 
     wait_until(dies, "a process pauses", stopped_router.process)
     paused = [each for each in processes(console) if each["state"] == "paused"]
-    assert paused and all(each["deaths"] >= 5 and len(each["plugins"]) == 1 for each in paused)
+    assert paused and all(each["crashes"] >= 5 and len(each["plugins"]) == 1 for each in paused)
     assert console.json("/healthz")[0] == 200
     assert console.json("/readyz") == (200, {"ready": True, "not_ready": []})
 
@@ -186,10 +186,10 @@ static carillon_status create(const carillon_host *h, carillon_str c, void **i, 
     console.start()
 
     def busy() -> list[dict]:
-        return [each for each in processes(console) if each["plugins"] == ["busy.so"] and each["deaths"] > 0]
+        return [each for each in processes(console) if each["plugins"] == ["busy.so"] and each["crashes"] > 0]
 
     [process] = wait_until(busy, "the busy process is ended", stopped_router.process)
-    assert "processor" in process["last_death"]
+    assert "processor" in process["last_crash"]
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())), bob.message("one", alice))
     lab.accepted(1)
@@ -275,8 +275,8 @@ def test_a_plugin_that_keeps_dying_rests_alone(console, stopped_router, lab, ali
             lab.accepted(pushes)
             assert time.monotonic() - begin < 5, number
         own, others = process_of(name), process_of("libCarillonAPNs.so")
-        assert own["plugins"] == [name] and own["deaths"] > 1
-        assert others["plugins"] == ["libCarillonAPNs.so"] and others["deaths"] == 1 and others["state"] == "running"
+        assert own["plugins"] == [name] and own["crashes"] > 1
+        assert others["plugins"] == ["libCarillonAPNs.so"] and others["crashes"] == 1 and others["state"] == "running"
 
         killed = set()
 
@@ -294,7 +294,7 @@ def test_a_plugin_that_keeps_dying_rests_alone(console, stopped_router, lab, ali
         socket.publish(bob.note("harmless", alice), registration(5))
         lab.accepted(pushes + 5)
         assert time.monotonic() - begin < 5
-    assert process_of("libCarillonAPNs.so")["deaths"] == 1
+    assert process_of("libCarillonAPNs.so")["crashes"] == 1
 
 
 def test_an_uncheckable_registration_may_be_resent(console, stopped_router, lab, alice, bob):

@@ -69,7 +69,7 @@ def test_a_push_service_in_one_file(console, stopped_router, lab, alice, bob, re
     add(stopped_router, PAGER)
     console.start()
     process = process_of(console)
-    assert (process["state"], process["deaths"]) == ("running", 0)
+    assert (process["state"], process["crashes"]) == ("running", 0)
     assert "files" in process["confinement"] and "system calls" in process["confinement"]
     note = alice.note("root")
     with Socket(stopped_router) as socket:
@@ -181,12 +181,12 @@ def test_a_plugin_that_dies_does_not_affect_others(console, stopped_router, alic
     with Socket(stopped_router) as socket:
         socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
         socket.publish(bob.reply(text, note))
-        wait_until(lambda: process_of(console)["deaths"] == 2, "it dies twice", stopped_router.process)
+        wait_until(lambda: process_of(console)["crashes"] == 2, "it dies twice", stopped_router.process)
         stopped_router.wait_for_log("plugin-crashed")
         socket.publish(bob.reply("hello", note))
         wait_for(receiver, 1)
     assert receiver.messages[0].body == b"hello"
-    assert log in process_of(console)["last_death"]
+    assert log in process_of(console)["last_crash"]
 
 
 @pytest.mark.parametrize("text, reason", [("raise", "ValueError in deliver, line 13"), ("nothing", "TypeError")])
@@ -477,7 +477,7 @@ def test_a_killed_python_plugin_is_restarted(console, stopped_router, alice, bob
         os.kill(process_of(console)["process"], signal.SIGKILL)
         socket.publish(bob.reply("two", note))
         wait_for(receiver, 2)
-    assert process_of(console)["deaths"] == 1
+    assert process_of(console)["crashes"] == 1
 
 
 def test_a_pinned_file_that_differs_is_refused(stopped_router):
@@ -579,7 +579,7 @@ def test_timers_state_and_requests_from_outside(stopped_router, lab, alice, bob)
 
     # A new process, and then a new router, have what was kept.
     os.kill(process_of(console)["process"], signal.SIGKILL)
-    wait_until(lambda: process_of(console)["deaths"] == 1 and process_of(console)["state"] == "running", "it runs again")
+    wait_until(lambda: process_of(console)["crashes"] == 1 and process_of(console)["state"] == "running", "it runs again")
     wait_until(lambda: len(receiver.messages) >= 3, "the new process logs in")
     stopped_router.stop()
     console.start()

@@ -8,7 +8,7 @@ import Testing
 struct RunnerTests {
     private let started = #"{"started":{"check":"threads","platform":"ios"}}"#
     private let finished =
-        #"{"finished":{"result":{"check":"load","verdict":"passed","text":""}}}"#
+        #"{"finished":{"result":{"check":"load","decision":"passed","text":""}}}"#
 
     private func run(_ script: String, silence: Duration = .seconds(30)) async throws -> ConformanceReport {
         try await ConformanceRunner(executable: "/bin/sh", arguments: ["-c", script], silence: silence)

@@ -119,19 +119,19 @@ struct BadPluginTests {
         }
 
         /// Checks the report of the failure, and that the process runs again.
-        func expectReport(on breakdown: Breakdown, deaths: ClosedRange<Int>, abandoned: Int) async {
+        func expectReport(on breakdown: Breakdown, crashes: ClosedRange<Int>, abandoned: Int) async {
             #expect(
                 await eventually {
                     let report = self.report(on: breakdown)
-                    return report?.lastDeath != nil && report?.state == .running
+                    return report?.lastCrash != nil && report?.state == .running
                 },
                 "\(breakdown)"
             )
             let report = report(on: breakdown)
-            let death = report?.lastDeath ?? "none"
+            let death = report?.lastCrash ?? "none"
             #expect(breakdown.words.contains { death.contains($0) }, "\(breakdown): \(death)")
             #expect(death.hasPrefix("\(breakdown.library) "))
-            #expect(report.map { deaths.contains($0.deaths) } == true, "\(breakdown)")
+            #expect(report.map { crashes.contains($0.crashes) } == true, "\(breakdown)")
             #expect(report?.abandoned == abandoned, "\(breakdown)")
         }
 
@@ -140,7 +140,7 @@ struct BadPluginTests {
             let before = delivered.withLock(\.self)
             #expect(await eventually { self.delivered.withLock(\.self) > before + 10 })
             #expect(others.withLock(\.self) == [])
-            #expect(host.processReports.first { $0.plugins == ["healthy.so"] }?.deaths ?? 0 == 0)
+            #expect(host.processReports.first { $0.plugins == ["healthy.so"] }?.crashes ?? 0 == 0)
             isOver.withLock { $0 = true }
             await host.shutDown(within: .seconds(20))
         }
@@ -195,12 +195,12 @@ struct BadPluginTests {
                 // request is repeated once.
                 let isCrash = ["crash", "throws"].contains(breakdown.function)
                 if breakdown.function != "leak" { #expect(error?.isTemporary == !isCrash, "\(breakdown)") }
-                return await ward.expectReport(on: breakdown, deaths: isCrash ? 1...1 : 1...2, abandoned: 0)
+                return await ward.expectReport(on: breakdown, crashes: isCrash ? 1...1 : 1...2, abandoned: 0)
             // The process crashes with the delivery, and twice more with only that delivery.
             case .deliver, .done:
                 let instance = try ward.transport(breakdown, at: place)
                 #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"), "\(breakdown)")
-                return await ward.expectReport(on: breakdown, deaths: 3...3, abandoned: 1)
+                return await ward.expectReport(on: breakdown, crashes: 3...3, abandoned: 1)
             case .decide:
                 let filter = try ward.filter(breakdown)
                 #expect(filter.decide(.sample) == .failed(reason: "status 4"), "\(breakdown)")
@@ -209,7 +209,7 @@ struct BadPluginTests {
                 #expect(await instance.outcome().kind == .delivered, "\(breakdown)")
                 #expect(await instance.drain(within: .seconds(10)), "\(breakdown)")
             }
-            await ward.expectReport(on: breakdown, deaths: 1...1, abandoned: 0)
+            await ward.expectReport(on: breakdown, crashes: 1...1, abandoned: 0)
         } catch {
             Issue.record("\(breakdown): \(error)")
         }
@@ -254,7 +254,7 @@ struct RudePluginTests {
         #expect(await filter.drain(within: .seconds(10)))
         // The plugin logs it if the host accepts a forbidden call. A line from a destroyed instance does no harm.
         #expect(log.said.filter { !$0.isEmpty && $0 != "a line of what is gone" } == [])
-        #expect(host.processReports.allSatisfy { $0.deaths == 0 })
+        #expect(host.processReports.allSatisfy { $0.crashes == 0 })
         let good = try make("{}")
         #expect(await good.outcome().kind == .delivered)
         #expect(good.statistics == TransportStatistics())

@@ -56,7 +56,7 @@ struct ProcessTests {
         let request = try #require(http.requests.first)
         #expect(request.method == "POST" && request.body == Array("Hello".utf8))
         let report = try #require(host.processReports.first)
-        #expect(report.plugins == ["plugin.so"] && report.state == .running && report.deaths == 0)
+        #expect(report.plugins == ["plugin.so"] && report.state == .running && report.crashes == 0)
         #expect(report.confinement == "files, system calls")
         #expect(report.process.map { kill($0, 0) == 0 } == true)
         await host.shutDown(within: .seconds(10))
@@ -83,7 +83,7 @@ struct ProcessTests {
         #expect(host.processReports.first?.process == nil)
         let second = try make(host, doing: "inline")
         #expect(await second.outcome().kind == .delivered)
-        #expect(host.processReports.first?.deaths == 0)
+        #expect(host.processReports.first?.crashes == 0)
     }
 
     /// The new process has created the instance by then, but does not work yet.
@@ -118,7 +118,7 @@ struct ProcessTests {
         #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"))
         let report = try #require(host.processReports.first)
         #expect(report.abandoned == 1)
-        #expect(report.lastDeath?.contains("exceeded its memory limit") == true)
+        #expect(report.lastCrash?.contains("exceeded its memory limit") == true)
     }
 
     @Test func memoryToShareIsRefused() async throws {
@@ -126,7 +126,7 @@ struct ProcessTests {
         try workshop.compile("behaviour.c", to: "plugin.so")
         let host = load(workshop)
         #expect(try await make(host, doing: "shared-memory").outcome().reason == "no-memory")
-        #expect(host.processReports.first?.deaths == 0)
+        #expect(host.processReports.first?.crashes == 0)
     }
 
     @Test func outOfMemoryKillerPrefersPlugins() throws {
@@ -199,7 +199,7 @@ struct ProcessTests {
         }
         let reports = host.processReports
         #expect(reports.map(\.plugins) == [["libCarillonAPNs.so"], ["libCarillonFCM.so"]])
-        #expect(reports.map(\.deaths) == [3, 1] && reports.map(\.abandoned) == [1, 0])
+        #expect(reports.map(\.crashes) == [3, 1] && reports.map(\.abandoned) == [1, 0])
         #expect(await good.outcome().reason == "answered")
         await host.shutDown(within: .seconds(10))
     }
@@ -221,10 +221,10 @@ struct ProcessTests {
         try end(SIGCONT)
         try instance.validate(Self.valid)
         try end(SIGKILL)
-        #expect(await eventually { host.processReports.first?.deaths == 1 })
+        #expect(await eventually { host.processReports.first?.crashes == 1 })
         #expect(await eventually { (try? instance.validate(Self.valid)) != nil })
         try end(SIGKILL)
-        #expect(await eventually { host.processReports.first?.deaths == 2 })
+        #expect(await eventually { host.processReports.first?.crashes == 2 })
         let begin = Deadline.now()
         #expect(try #require(throws: PluginError.self) { try instance.validate(Self.valid) }.isTemporary)
         #expect(Deadline.now() - begin < .seconds(1), "nobody waits for what comes in a minute")
@@ -241,7 +241,7 @@ struct ProcessTests {
         #expect(host.catalog.refusals == [])
         #expect(host.processReports.map(\.plugins) == [files, ["other.so"]])
         for check in host.blockChecks.values { _ = check("{}") }
-        #expect(host.processReports.allSatisfy { $0.deaths == 0 && $0.confinement == "files, system calls" })
+        #expect(host.processReports.allSatisfy { $0.crashes == 0 && $0.confinement == "files, system calls" })
     }
 
     /// The process ends with its last user.
@@ -274,7 +274,7 @@ struct ProcessTests {
         (["a", "dies", "b", "dies", "c"], ["a", nil, "b", nil, nil], 2),
         (["a", "hangs", "b"], ["a", nil, "b"], 1),
     ])
-    func aFilterMayDieAmidQuestions(recipients: [String], reasons: [String?], deaths: Int) async throws {
+    func aFilterMayDieAmidQuestions(recipients: [String], reasons: [String?], crashes: Int) async throws {
         let workshop = try Workshop()
         try workshop.compile("filter.c", to: "plugin.so")
         let host = load(workshop) { if recipients.contains("hangs") { $0.questionDeadline = .seconds(1) } }
@@ -288,7 +288,7 @@ struct ProcessTests {
         }
         let decisions = filter.decide(questions)
         #expect(decisions == reasons.map { $0.map { .drop(reason: $0) } ?? .failed(reason: "status 4") })
-        #expect(await eventually { host.processReports.first?.deaths == deaths })
+        #expect(await eventually { host.processReports.first?.crashes == crashes })
         // Another event is decided normally.
         #expect(await eventually { host.processReports.first?.process != nil })
         #expect(
@@ -331,9 +331,9 @@ struct ProcessTests {
         }
         #expect(run.outcomes == ["answered": count])
         #expect(run.repeatedAfterEnd == [])
-        let deaths = host.processReports.first?.deaths ?? 0
-        #expect((kills * 4 / 5...kills).contains(deaths), "\(deaths) deaths")
-        #expect(run.requests - count <= 16 * 2 * deaths, "\(run.requests - count) repeated")
+        let crashes = host.processReports.first?.crashes ?? 0
+        #expect((kills * 4 / 5...kills).contains(crashes), "\(crashes) crashes")
+        #expect(run.requests - count <= 16 * 2 * crashes, "\(run.requests - count) repeated")
         #expect(host.processReports.first?.abandoned == 0)
     }
 

@@ -215,6 +215,6 @@ struct StreamsOfDeadProcessTests {
         #expect(await eventually { outcomes.reasons == ["kept", "kept"] && peer.open == 1 })
         #expect(await instance.drain(within: .minutes(1)))
         #expect(log.said.last == "destroyed")
-        #expect(host.processReports.first?.deaths == 1)
+        #expect(host.processReports.first?.crashes == 1)
     }
 }

@@ -74,7 +74,7 @@ struct TimerProcessTests {
         let (host, bench) = try bench()
         // The delivery is still open, and is retried once separately.
         #expect(try await bench.reason("crash") == "plugin-crashed")
-        let death = try #require(host.processReports.first?.lastDeath)
+        let death = try #require(host.processReports.first?.lastCrash)
         #expect(death.contains("SIGSEGV") && death.contains("called for a timer"), "\(death)")
     }
 
@@ -82,6 +82,6 @@ struct TimerProcessTests {
     @Test func hangingTimerIsDetectedWithoutDeliveries() async throws {
         let (host, bench) = try bench { $0.deadline = .milliseconds(1500) }
         #expect(try await bench.reason("hang") == "hangs")
-        #expect(await eventually { host.processReports.first?.lastDeath?.contains("a timer") == true })
+        #expect(await eventually { host.processReports.first?.lastCrash?.contains("a timer") == true })
     }
 }

@@ -325,18 +325,3 @@ extension DevicePreferencesOverview.Filter {
         }
     }
 }
-
-extension DevicePreferencesOverview.Bound {
-    private enum CodingKeys: String, CodingKey {
-        case requested = "wished"
-        case inForce
-    }
-}
-
-extension DevicePreferencesOverview.Filter {
-    private enum CodingKeys: String, CodingKey {
-        case name
-        case requested = "wished"
-        case isActive
-    }
-}

@@ -17,9 +17,9 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
         /// The process ID; nil if there is no process.
         package var process: Int32?
         /// The number of crashes since the router started.
-        package var deaths: Int
+        package var crashes: Int
         /// A line about the last crash.
-        package var lastDeath: String?
+        package var lastCrash: String?
         /// Deliveries that ended as `plugin-crashed`.
         package var abandoned: Int
         /// The sandbox's mechanisms; empty if there is none.
@@ -33,11 +33,11 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
             let place = member.map { "\($0) " } ?? ""
             var lines = ["\(place)\(process.map { "\($0) " } ?? "")\(state); \(confined)"]
             lines.append("    plugins    \(plugins.joined(separator: ", "))")
-            if deaths > 0 { lines.append("    ended      \(deaths == 1 ? "once" : "\(deaths) times")") }
-            if let lastDeath { lines.append("    last       \(lastDeath)") }
+            if crashes > 0 { lines.append("    ended      \(crashes == 1 ? "once" : "\(crashes) times")") }
+            if let lastCrash { lines.append("    last       \(lastCrash)") }
             if abandoned > 0 {
                 lines.append(
-                    "    set aside  \(abandoned == 1 ? "1 delivery" : "\(abandoned) deliveries"), as plugin-crashed"
+                    "    abandoned  \(abandoned == 1 ? "1 delivery" : "\(abandoned) deliveries"), as plugin-crashed"
                 )
             }
             return lines
@@ -95,8 +95,8 @@ extension PluginOverview.Process {
         plugins = report.plugins
         state = report.state.word
         process = report.process
-        deaths = report.deaths
-        lastDeath = report.lastDeath
+        crashes = report.crashes
+        lastCrash = report.lastCrash
         abandoned = report.abandoned
         confinement = report.confinement
     }
@@ -131,7 +131,7 @@ extension MetricFamily {
                 "carillon_plugin_process_crashes_total",
                 "Crashes of a plugin's process; plugins that share a process have the same value.",
                 of: all
-            ) { $0.add($1.report.deaths, ["plugin": $1.plugin]) },
+            ) { $0.add($1.report.crashes, ["plugin": $1.plugin]) },
             counter(
                 "carillon_plugin_deliveries_abandoned_total",
                 "Deliveries that were rejected because the plugin's process crashed on them twice.",
@@ -194,13 +194,5 @@ package struct PluginListing {
         }
         if filter.isAskedAfterRendering { wishes.append("sees notifications and may change them") }
         return filter.name + (wishes.isEmpty ? "" : " (\(wishes.joined(separator: "; ")))")
-    }
-}
-
-extension PluginOverview.Process {
-    private enum CodingKeys: String, CodingKey {
-        case plugins, state, process, deaths, lastDeath
-        case abandoned = "setAside"
-        case confinement, member
     }
 }

@@ -241,11 +241,11 @@ struct Readiness {
     /// A process that is restarting is ready again soon, so it is no issue.
     private var ofPlugins: [RouterStatus.Issue] {
         pluginProcesses.filter { $0.state == .pausing }.map { process in
-            let (plugins, reason) = (process.plugins.joined(separator: ", "), process.lastDeath.map { ": \($0)" } ?? "")
+            let (plugins, reason) = (process.plugins.joined(separator: ", "), process.lastCrash.map { ": \($0)" } ?? "")
             return Self.issue(
                 "plugin-paused",
-                ["plugins": plugins, "count": "\(process.deaths)", "detail": process.lastDeath ?? ""],
-                "\(plugins) crashed \(process.deaths) times\(reason)",
+                ["plugins": plugins, "count": "\(process.crashes)", "detail": process.lastCrash ?? ""],
+                "\(plugins) crashed \(process.crashes) times\(reason)",
                 "carillon plugin list shows details; a newer plugin requires a restart"
             )
         }

@@ -55,7 +55,7 @@ struct OperationalWatch {
     private var pauses: [QueueName: QueuePause] = [:]
     /// The last notice for each credential, in days before its end.
     private var noticed: [QueueName: [TransportStatus.Expiry: Int64]] = [:]
-    private var deaths: [[String]: Int] = [:]
+    private var crashCounts: [[String]: Int] = [:]
     private var relays: [String: Timestamp] = [:]
     private var failing: [DeviceID: Failing] = [:]
 
@@ -225,8 +225,8 @@ struct OperationalWatch {
 
     private mutating func crashes(_ sight: Snapshot, _ now: Timestamp) -> [OperationalEvent] {
         sight.processes.compactMap { process -> OperationalEvent? in
-            let former = deaths.updateValue(process.deaths, forKey: process.plugins) ?? 0
-            guard process.deaths > former else { return nil }
+            let former = crashCounts.updateValue(process.crashes, forKey: process.plugins) ?? 0
+            guard process.crashes > former else { return nil }
             let names = process.plugins.joined(separator: ", ")
             var event = OperationalEvent(
                 kind: .pluginCrashed,
@@ -234,7 +234,7 @@ struct OperationalWatch {
                 words: "the process of \(names) crashed"
             )
             event.details = [("plugins", names)]
-            if let words = process.lastDeath { event.details.append(("reason", words)) }
+            if let words = process.lastCrash { event.details.append(("reason", words)) }
             return event
         }
     }

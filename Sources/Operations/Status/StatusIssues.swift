@@ -96,11 +96,11 @@ struct StatusIssues: Sendable {
                 "plugin-crashed",
                 [
                     "plugins": process.plugins.joined(separator: ", "), "count": "\(process.abandoned)",
-                    "detail": process.lastDeath ?? "",
+                    "detail": process.lastCrash ?? "",
                 ],
                 message:
                     "\(process.plugins.joined(separator: ", ")) crashed; \(process.abandoned) deliveries were given up",
-                fix: process.lastDeath ?? "carillon plugin list tells more"
+                fix: process.lastCrash ?? "carillon plugin list tells more"
             )
         }
         return refused + abandoned

@@ -184,11 +184,3 @@ extension AccessRequest {
         )
     }
 }
-
-extension AccessRuleReport {
-    private enum CodingKeys: String, CodingKey {
-        case kind, subject, npub
-        case decision = "verdict"
-        case reason, since, until, source
-    }
-}

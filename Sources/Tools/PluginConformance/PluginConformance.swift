@@ -155,10 +155,10 @@ struct ConformanceRun {
     /// Runs a check. It fails if the plugin's own process died during it, or if a function of the plugin raised an
     /// unexpected exception.
     private func surviving(_ body: () throws(CheckStop) -> String) throws(CheckStop) -> String {
-        let before = library?.deaths.count
+        let before = library?.crashes.count
         let said = Result { () throws(CheckStop) in try body() }
-        if let deaths = library?.deaths, deaths.count != before {
-            throw .failed("its process ended: \(deaths.last ?? "no reason known")")
+        if let crashes = library?.crashes, crashes.count != before {
+            throw .failed("its process ended: \(crashes.last ?? "no reason known")")
         }
         guard let traceback = library?.takeTraceback() else { return try said.get() }
         guard case .failure(.failed(let reason)) = said else {

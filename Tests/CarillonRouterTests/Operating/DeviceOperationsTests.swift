@@ -190,7 +190,7 @@ import TimeTestSupport
         for overview in [try operations().show(device), other] {
             #expect(try decoder.decode(DeviceOverview.self, from: Data(overview.json.utf8)) == overview)
         }
-        #expect(try operations().show(device).json.contains(#""cooldown_seconds":{"in_force":30,"wished":10}"#))
+        #expect(try operations().show(device).json.contains(#""cooldown_seconds":{"in_force":30,"requested":10}"#))
     }
 
     @Test func deviceShowsItsQueueIsPaused() throws {

@@ -10,8 +10,8 @@ import Testing
         plugins: ["libA.so", "libB.so"],
         process: 4711,
         state: .running,
-        deaths: 0,
-        lastDeath: nil,
+        crashes: 0,
+        lastCrash: nil,
         abandoned: 0,
         confinement: "files, system calls"
     )
@@ -19,8 +19,8 @@ import Testing
         plugins: ["libC.so"],
         process: nil,
         state: .pausing,
-        deaths: 5,
-        lastDeath: "libC.so: signal SEGV at libC.so+0x12",
+        crashes: 5,
+        lastCrash: "libC.so: signal SEGV at libC.so+0x12",
         abandoned: 1,
         confinement: ""
     )
@@ -35,13 +35,13 @@ import Testing
                     plugins    libC.so
                     ended      5 times
                     last       libC.so: signal SEGV at libC.so+0x12
-                    set aside  1 delivery, as plugin-crashed
+                    abandoned  1 delivery, as plugin-crashed
                 """
         )
         #expect(
             PluginOverview([Self.dying], refusals: []).json
-                == #"{"processes":[{"confinement":"","deaths":5,"last_death":"libC.so: signal SEGV at libC.so+0x12","#
-                + #""plugins":["libC.so"],"set_aside":1,"state":"paused"}],"refused":[]}"#
+                == #"{"processes":[{"abandoned":1,"confinement":"","crashes":5,"last_crash":"libC.so: signal SEGV at libC.so+0x12","#
+                + #""plugins":["libC.so"],"state":"paused"}],"refused":[]}"#
         )
     }
 

@@ -122,18 +122,18 @@ struct OperationalWatchTests {
                 plugins: ["a.so"],
                 process: 1,
                 state: .running,
-                deaths: 0,
-                lastDeath: nil,
+                crashes: 0,
+                lastCrash: nil,
                 abandoned: 0,
                 confinement: ""
             )
         ]
         var counts = [watch.look(sight, at: Self.noon).count]
-        sight.processes[0].deaths = 2
-        sight.processes[0].lastDeath = "signal 11"
+        sight.processes[0].crashes = 2
+        sight.processes[0].lastCrash = "signal 11"
         let told = watch.look(sight, at: Self.noon)
         counts.append(watch.look(sight, at: Self.noon).count)
-        sight.processes[0].deaths = 3
+        sight.processes[0].crashes = 3
         counts.append(watch.look(sight, at: Self.noon).count)
         #expect(told.map(\.kind) == [.pluginCrashed] && counts == [0, 0, 1])
     }

@@ -121,7 +121,7 @@ struct ChildSupervisorTests {
         if isKilled {
             end(0)
             #expect(await arePresent(2))
-            #expect(supervisor.report.plugins == ["a.so", "b.so"] && supervisor.report.deaths == 1)
+            #expect(supervisor.report.plugins == ["a.so", "b.so"] && supervisor.report.crashes == 1)
         }
         end(children.withLock(\.count) - 1)
         #expect(await arePresent(isKilled ? 4 : 3))
@@ -205,7 +205,7 @@ struct ChildSupervisorTests {
         rests.wait()
         #expect(made == 200)
         #expect(starts.load(ordering: .relaxed) > 1, "it never rested")
-        #expect(supervisor.report.deaths == 0)
+        #expect(supervisor.report.crashes == 0)
         withExtendedLifetime(plugin) {}
     }
 }

@@ -134,14 +134,14 @@ struct ProcessLifeTests {
 
     @Test func afterDeathsItIsStartedAgainUntilItPauses() {
         var life = ProcessLife(RestartPolicy())
-        var deaths = 0
+        var crashes = 0
         while life.reported != .pausing {
             _ = life.begin(now: 0)
             #expect(life.died("died", at: 0, startedAt: 0, isExplained: false) != nil)
-            deaths += 1
+            crashes += 1
             #expect(life.due != nil)
         }
-        #expect(life.deaths == deaths && deaths == 5 && life.lastDeath == "died")
+        #expect(life.crashes == crashes && crashes == 5 && life.lastCrash == "died")
         #expect(life.need(now: 1, within: .minutes(5)) == .fails && life.due == 60_000)
     }
 
@@ -162,7 +162,7 @@ struct ProcessLifeTests {
         for _ in 1...5 { _ = life.died("died", at: 0, startedAt: 0, isExplained: false) }
         #expect(life.reported == .pausing)
         let (used, unused) = (life.part(users: 1, now: 9), life.part(users: 0, now: 9))
-        #expect(used.due == 9 && used.deaths == 5 && used.lastDeath == "died")
+        #expect(used.due == 9 && used.crashes == 5 && used.lastCrash == "died")
         #expect(unused.due == nil && unused.reported == .running)
     }
 
@@ -173,6 +173,6 @@ struct ProcessLifeTests {
         #expect(
             life.isStopped && !life.begin(now: 1) && life.need(now: 1, within: .seconds(1)) == .fails && life.due == nil
         )
-        #expect(life.died("died", at: 1, startedAt: 0, isExplained: false) == nil && life.deaths == 0)
+        #expect(life.died("died", at: 1, startedAt: 0, isExplained: false) == nil && life.crashes == 0)
     }
 }

@@ -60,8 +60,8 @@ const pluginsCard = ({ processes, refused }, parts) => {
       : table("plugins", [
           ["plugin", process => element("ul", { className: "plain" }, process.plugins.map(name => element("li", { className: "whole", textContent: name })))],
           ["state", process => state({ running: "good", restarting: "open" }[process.state] ?? "bad", say(`process_${process.state}`) || process.state)],
-          ["deaths", process => [number(process.deaths), process.last_death ? element("small", {}, quote(process.last_death)) : null]],
-          ["setAside", process => number(process.set_aside)],
+          ["crashes", process => [number(process.crashes), process.last_crash ? element("small", {}, quote(process.last_crash)) : null]],
+          ["setAside", process => number(process.abandoned)],
           ["confinement", process => (process.confinement ? process.confinement.split(", ").map(word => router.word("confinement", word)).join(", ") : say("notConfined"))],
         ], processes))
 }

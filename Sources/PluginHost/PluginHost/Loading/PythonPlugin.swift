@@ -35,9 +35,9 @@ package final class PythonPlugin: Sendable {
     }
 
     /// How often its process has died, and the last reason.
-    package var deaths: (count: Int, last: String?) {
+    package var crashes: (count: Int, last: String?) {
         let report = supervisor.report
-        return (report.deaths, report.lastDeath)
+        return (report.crashes, report.lastCrash)
     }
 
     /// The traceback of the first exception that escaped from the plugin's functions since the last call.

@@ -179,9 +179,9 @@ package struct PluginProcessReport: Sendable, Equatable {
     package var plugins: [String]
     package var process: Int32?
     package var state: State
-    package var deaths: Int
+    package var crashes: Int
     /// The last death: the plugin's name, the signal, the top of the stack; one line.
-    package var lastDeath: String?
+    package var lastCrash: String?
     /// Deliveries that ended as `plugin-crashed`.
     package var abandoned: Int
     /// Its active confinement, such as "files, system calls"; empty: none.

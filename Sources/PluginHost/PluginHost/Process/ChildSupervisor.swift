@@ -184,18 +184,18 @@ package final class ChildSupervisor: Sendable {
         guilty: UInt32?
     ) {
         let (now, words) = (now(), "\(names) \(text)")
-        let (next, deaths, parts) = state.withLock { state -> (RestartPolicy.Next?, Int, [ChildSupervisor]) in
+        let (next, crashes, parts) = state.withLock { state -> (RestartPolicy.Next?, Int, [ChildSupervisor]) in
             let next = state.life.died(words, at: now, startedAt: start, isExplained: isExplained)
             if next != nil, !isAccident || next != .restart(after: .zero) {
                 state.parts = divide(state.life, guilty: guilty, now: now)
                 if !state.parts.isEmpty { state.life.stop() }
             }
-            return (next, state.life.deaths, state.parts)
+            return (next, state.life.crashes, state.parts)
         }
         guard let next else { return }
         log.error(
             "A plugin's process ended",
-            metadata: ["plugins": "\(names)", "reason": "\(text)", "deaths": "\(deaths)"]
+            metadata: ["plugins": "\(names)", "reason": "\(text)", "crashes": "\(crashes)"]
         )
         if !parts.isEmpty {
             log.warning("Each plugin of that process now gets a separate process", metadata: ["plugins": "\(names)"])
@@ -264,7 +264,7 @@ package final class ChildSupervisor: Sendable {
         state.withLock { $0.life.enter() }
         for _ in 0..<2 {
             guard let session = readySession(within: settings.deadline) else {
-                return (.CARILLON_FAILED, 0, "its process does not run: \(report.lastDeath ?? "it is stopped")")
+                return (.CARILLON_FAILED, 0, "its process does not run: \(report.lastCrash ?? "it is stopped")")
             }
             do throws(LoadError) {
                 let made = try startup.create(order, table.stateOfNewInstance(order), in: session)
@@ -348,8 +348,8 @@ package final class ChildSupervisor: Sendable {
                 plugins: plugins,
                 process: state.session?.id,
                 state: state.life.reported,
-                deaths: state.life.deaths,
-                lastDeath: state.life.lastDeath,
+                crashes: state.life.crashes,
+                lastCrash: state.life.lastCrash,
                 abandoned: abandoned,
                 confinement: confinement
             )

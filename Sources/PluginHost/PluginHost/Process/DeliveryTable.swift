@@ -216,7 +216,7 @@ struct DeliveryTable: Sendable {
 
 /// Finds the delivery that crashes its process: deliveries that were open at a death are retried one by one.
 ///
-/// A delivery that was the only open one at two deaths is the culprit and is abandoned. All others are resent, and no
+/// A delivery that was the only open one at two crashes is the culprit and is abandoned. All others are resent, and no
 /// new delivery is sent until the last suspect has ended. Pure.
 struct CrashIsolator<ID: Hashable & Sendable>: Sendable {
     /// The deliveries that may be sent now.
@@ -229,7 +229,7 @@ struct CrashIsolator<ID: Hashable & Sendable>: Sendable {
         case anything
     }
 
-    /// The number of deaths with a single open delivery that prove it guilty. One may be an accident.
+    /// The number of crashes with a single open delivery that prove it guilty. One may be an accident.
     private static var proof: Int { 2 }
 
     private var lone: ID?

@@ -30,8 +30,8 @@ struct ProcessLife: Sendable {
     private var policy: RestartPolicy
     /// When the running process was started.
     private(set) var startedAt = Deadline.distantPast
-    private(set) var deaths = 0
-    private(set) var lastDeath: String?
+    private(set) var crashes = 0
+    private(set) var lastCrash: String?
 
     init(_ policy: RestartPolicy) { self.policy = policy }
 
@@ -84,8 +84,8 @@ struct ProcessLife: Sendable {
         isExplained: Bool
     ) -> RestartPolicy.Next? {
         guard !isStopped else { return nil }
-        deaths += 1
-        lastDeath = text
+        crashes += 1
+        lastCrash = text
         let next = policy.died(at: now, startedAt: start, isExplained: isExplained)
         switch next {
         case .restart(let pause): phase = .restarting(at: now + pause)
@@ -121,7 +121,7 @@ struct ProcessLife: Sendable {
 /// The restart policy after a process's death. Pure.
 ///
 /// The first restart is immediate, later ones follow after 1, 2, 4 … 60 s, until a process has lived a minute. A death
-/// that helps to find a culprit counts less: such deaths end on their own.
+/// that helps to find a culprit counts less: such crashes end on their own.
 struct RestartPolicy: Sendable {
     /// The next step after a death.
     enum Next: Sendable, Equatable {
@@ -131,9 +131,9 @@ struct RestartPolicy: Sendable {
     }
 
     private static var longest: Duration { .minutes(1) }
-    /// The maximum of unexplained deaths per minute.
+    /// The maximum of unexplained crashes per minute.
     private static var limit: Int { 5 }
-    /// The maximum of deaths per minute with a single suspect, which cause no delay.
+    /// The maximum of crashes per minute with a single suspect, which cause no delay.
     private static var explainedLimit: Int { 20 }
 
     /// The second delay; the first is 0. Zero: never wait.

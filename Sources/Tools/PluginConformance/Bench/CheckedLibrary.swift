@@ -52,10 +52,10 @@ enum CheckedLibrary: Sendable {
 
     /// How often the plugin's own process has died, and the last reason. A shared object takes this process down
     /// instead.
-    var deaths: (count: Int, last: String?) {
+    var crashes: (count: Int, last: String?) {
         switch self {
         case .library: (0, nil)
-        case .python(let plugin): plugin.deaths
+        case .python(let plugin): plugin.crashes
         }
     }
 }

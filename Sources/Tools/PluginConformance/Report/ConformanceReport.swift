@@ -192,11 +192,3 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         }
     }
 }
-
-extension CheckResult {
-    private enum CodingKeys: String, CodingKey {
-        case check, platform
-        case decision = "verdict"
-        case text
-    }
-}

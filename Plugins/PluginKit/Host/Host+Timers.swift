@@ -35,7 +35,6 @@ extension Host {
                 status == .CARILLON_BUSY
                     ? "the router refused the timer: there are too many, or it is shutting down"
                     : "the router refused the timer: expected up to 366 days, and at least 10 ms between calls"
-                        + " at least"
             )
         }
         return HostTimer(self, number, callback)

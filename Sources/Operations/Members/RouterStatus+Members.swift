@@ -5,7 +5,8 @@ extension RouterStatus: JoinedAnswer {
     static func joined(_ members: [(member: String, answer: RouterStatus)], _ asked: MembersAsked) -> RouterStatus {
         var whole = members[0].answer
         for (_, other) in members.dropFirst() { whole.add(other) }
-        whole.issues = issues(members) + asked.silent.map(\.issue)
+        let issues = issues(members) + asked.silent.map(\.issue)
+        whole.issues = issues.filter { $0.severity == .error } + issues.filter { $0.severity == .warning }
         whole.memberStatus = members.map { name, status in
             Member(
                 name: name,

@@ -134,9 +134,17 @@ package struct StatusReader: Sendable {
                 app: queue.app,
                 what: expiry.what,
                 endsAt: expiry.at.rfc3339,
-                days: (expiry.at - now).seconds / 86_400
+                days: RouterStatus.Credential.days(until: expiry.at, from: now)
             )
         }
+    }
+}
+
+extension RouterStatus.Credential {
+    /// The whole days until `end`, rounded down: negative as soon as it has passed.
+    static func days(until end: Timestamp, from now: Timestamp) -> Int64 {
+        let seconds = (end - now).seconds
+        return (seconds < 0 ? seconds - 86_399 : seconds) / 86_400
     }
 }
 

@@ -230,6 +230,14 @@ private final class ScriptedPeers: Peers {
         )
     }
 
+    @Test func errorsOfAllMembersComeBeforeWarnings() {
+        var other = Self.status(1, issue: "outbox")
+        other.issues[0].severity = .error
+        let asked = MembersAsked(answered: ["a", "b"], silent: [])
+        let whole = RouterStatus.joined([("a", Self.status(1, issue: "disk")), ("b", other)], asked)
+        #expect(whole.issues.map(\.message) == ["outbox", "disk"])
+    }
+
     @Test func statusIsSummedWithTheWorstState() {
         let silent = MembersAsked(answered: ["a", "b"], silent: [.init("c", .absent)])
         let whole = RouterStatus.joined(

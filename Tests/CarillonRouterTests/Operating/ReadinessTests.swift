@@ -134,4 +134,10 @@ import TimeTestSupport
                 == #"{"ready":false,"not_ready":[{"code":"stuck","message":"pipe \"line\""}]}"# + "\n"
         )
     }
+
+    @Test(arguments: [(86_400, 1), (86_399, 0), (0, 0), (-1, -1), (-86_400, -1), (-86_401, -2)])
+    func daysOfACredentialAreNegativeAsSoonAsItHasExpired(_ seconds: Int64, _ days: Int64) {
+        let now = Timestamp(milliseconds: 1_800_000_000_000)
+        #expect(RouterStatus.Credential.days(until: now + .seconds(seconds), from: now) == days)
+    }
 }

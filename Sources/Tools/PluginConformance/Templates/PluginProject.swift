@@ -295,7 +295,7 @@ struct PluginTexts {
         let isFilter = project.kind == .filter
         let configured =
             isFilter
-            ? "Name the filter in `carillon.yaml`:\n\n    filters:\n      \(name): { settings: { words: [casino] } }"
+            ? "Name the filter in `carillon.yaml`:\n\n    filter_plugins:\n      \(name): { settings: { words: [casino] } }"
             : "Give the platform to an app in `carillon.yaml`:\n\n    apps:\n      default:\n        \(name): {}"
         return text(
             template_readme_md(),

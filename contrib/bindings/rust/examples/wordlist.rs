@@ -1,6 +1,6 @@
 //! A filter for Carillon: drops events that contain one of the operator's words.
 //!
-//!     filters:
+//!     filter_plugins:
 //!       wordlist: {settings: {words: [casino, lottery]}}
 
 use carillon_plugin::json::{parse, Value};

@@ -77,7 +77,7 @@ def test_readiness_names_problems(console, stopped_router):
     status, answer = console.json("/readyz", token=None)
     assert status == 503 and answer["not_ready"] == [{"code": "no-relay"}]
     [detailed] = console.json("/readyz")[1]["not_ready"]
-    assert detailed == {"code": "no-relay", "message": "none of 1 under relays.always is connected"}
+    assert detailed == {"code": "no-relay", "message": "none of the 1 relays under relays.always is connected"}
 
 
 def test_an_unserved_platform_is_an_issue_with_a_matching_fix(console, stopped_router):

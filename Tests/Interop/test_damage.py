@@ -121,7 +121,7 @@ def test_a_damaged_database_is_refused_with_a_fix_and_unchanged(filled, lab, nam
 def test_sound_databases_are_reported_as_sound(filled):
     run = carillon("store", "check", "--config", filled.configuration_file, cwd=filled.folder)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.count(": sound, ") == 2 and "26 devices" in run.stdout and "26 deliveries" in run.stdout, run.stdout
+    assert run.stdout.count(": sound, ") == 2 and "26 devices" in run.stdout and "26 waiting deliveries" in run.stdout, run.stdout
 
 
 @BOTH

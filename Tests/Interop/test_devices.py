@@ -107,7 +107,7 @@ def test_device_preferences_are_shown(router, socket, alice):
     assert shown["daily_cap"] == {"requested": 40, "in_force": 40} and shown["cooldown_seconds"] == {"in_force": 0}
     assert shown["filters"] == [{"name": "mutes", "requested": False, "is_active": False}]
     text = devices(router, "show", device["device"]).stdout
-    for words in ["01:00 to 02:00 (UTC+9)", "40 pushes a day, as requested", "mutes off, as requested", "language      de"]:
+    for words in ["01:00 to 02:00 (UTC+9)", "40 pushes per day, as requested", "mutes off, as requested", "language      de"]:
         assert words in text
 
 

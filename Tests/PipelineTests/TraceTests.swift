@@ -125,7 +125,7 @@ import Testing
         #expect(remark.device == bench.kept.last?.device && remark.reason == "data.level, apns.relevance-score")
         #expect(
             remark.step.words(remark.reason)
-                == "goes without data.level, apns.relevance-score, for which the event gives no fitting value"
+                == "sent without data.level, apns.relevance-score, because the event has no valid value for it"
         )
         #expect(
             bench.observed.leftOut.withLock(\.self) == [
@@ -151,7 +151,7 @@ import Testing
         #expect(withheld.reason == "apns.content-state.score")
         #expect(
             withheld.step.words(withheld.reason)
-                == "not sent: the event gives no fitting value for apns.content-state.score, which has to be there"
+                == "not sent: the event has no valid value for apns.content-state.score, which is required"
         )
         #expect(bench.count(.withheld) == 1)
         #expect(

@@ -177,7 +177,7 @@ import TimeTestSupport
             "quiet         01:00 to 02:30 (UTC+9), but direct messages come through",
             "pace          cooldown 30 s, the operator's bound (requested: cooldown 10 s)",
             "              window 30 s, the operator's default; no effect with that cooldown",
-            "              40 pushes a day, as requested",
+            "              40 pushes per day, as requested",
             "filters       mutes on for every device, though the device requested it off",
             "              noise off, as requested", "              other off: requested, but not in the configuration",
             "language      de-AT",

@@ -164,11 +164,11 @@ import Testing
         ]
         let device = explain(steps, outbox: ["a"]).accounts[0].devices[0]
         #expect(device.outcome == "waits for its turn: no attempt has ended yet")
-        #expect(device.steps.last?.words == "goes without data.n, for which the event gives no fitting value")
+        #expect(device.steps.last?.words == "sent without data.n, because the event has no valid value for it")
         let withheld = explain([step(.withheld, of: alice, on: 1, reason: "apns.content-state.n")])
         #expect(
             withheld.accounts[0].devices[0].outcome
-                == "not sent: the event gives no fitting value for apns.content-state.n, which has to be there"
+                == "not sent: the event has no valid value for apns.content-state.n, which is required"
         )
     }
 

@@ -334,7 +334,7 @@ def test_empty_and_failing_screens_are_shown(operator, console, axe):
 @pytest.mark.parametrize(
     ("language", "name", "detail"),
     [
-        ("en", "No relay is connected", "none of 1 under relays.always is connected"),
+        ("en", "No relay is connected", "none of the 1 relays under relays.always is connected"),
         ("de", "Kein Relay ist verbunden", "Unter relays.always ist kein Relay verbunden (von 1)."),
     ],
 )

@@ -77,7 +77,7 @@ package struct ConfigurationCheck {
         }
     }
 
-    /// Finds unknown platforms, which are probably misspelled keys.
+    /// Finds unknown platforms under `defaults`, which are probably misspelled keys.
     private func pacing(_ configuration: Configuration, _ plugins: PluginHost) -> [Diagnostic] {
         let known = Set(plugins.platforms).union(configuration.apps.values.flatMap(\.platforms.keys))
         return configuration.pacingPlaces.sorted { $0.key < $1.key }.filter { !known.contains($0.key) }.map {
@@ -271,7 +271,7 @@ package struct FilterWarnings {
         }
     }
 
-    /// Returns why relays can never report an author's followers; nil if they can.
+    /// Returns why relays can never report whom the recipient's contacts follow; nil if they can.
     private static func blocker(to configuration: Configuration) -> String? {
         let relays = configuration.relays
         if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "but relays.always is empty" }

@@ -7,8 +7,8 @@ import Push
 import RouterConfiguration
 import Storage
 
-/// Warnings about secrets that other users can access: keys for push services, databases, and world-writable
-/// directories of such files. Tokens in a database are sealed, but the database reveals the registered accounts.
+/// Finds secrets that other users can access (keys for push services, databases) and world-writable directories of
+/// such files. Tokens in a database are sealed, but the database reveals the registered accounts.
 package struct ExposedFiles {
     package struct Found: Hashable {
         /// The key in the configuration that names the file.
@@ -123,8 +123,8 @@ struct StrandedFiles {
     }
 }
 
-/// The non-root user who owns the directory of a router's files. Files of root there would block that user, and the
-/// user can redirect writes by links.
+/// The non-root user who owns the directory of a router's files. This user cannot use files that root creates there,
+/// and can redirect root's writes by links.
 package struct FolderOwner: Hashable, Sendable {
     package let user: uid_t
     package let group: gid_t

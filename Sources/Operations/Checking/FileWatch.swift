@@ -34,9 +34,9 @@ package struct FileWatch: Sendable {
     }
 }
 
-/// Detects changes of files by comparing periodic looks.
+/// Detects changes of files by comparing periodic snapshots of their attributes.
 ///
-/// A change counts only if the next look is identical, because an editor may write a file in several steps.
+/// A change counts only if the next snapshot is identical, because an editor may write a file in several steps.
 package struct FileChanges: Sendable {
     package typealias Look = [String: FileStamp]
 

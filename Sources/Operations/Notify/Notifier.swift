@@ -12,8 +12,8 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// A sender of notifications that callers request. Each becomes an event of the router's own key. It passes the whole
-/// pipeline, so throttling, filters, encryption and tracing apply.
+/// Sends the notifications that callers request. Each becomes one or more events of the router's own key. They pass
+/// the whole pipeline, so throttling, filters, encryption and tracing apply.
 ///
 /// A request is stored before its events are made, and their ids depend only on the request. A request that is repeated
 /// after a crash makes the same events, so no device is notified twice.

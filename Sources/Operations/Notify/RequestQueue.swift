@@ -57,7 +57,7 @@ package final class RequestQueue: Sendable {
     private let alarm: any Alarm
     private let now: @Sendable () -> Timestamp
     private let state = Mutex(State())
-    /// Requests that the pipeline is processing.
+    /// The ids of requests that the pipeline is processing.
     private let underWay = Mutex<Set<[UInt8]>>([])
     private let queue = DispatchQueue(label: "carillon requests")
 
@@ -131,7 +131,7 @@ package final class RequestQueue: Sendable {
         if mustWrite { queue.async { [self] in writeAndRest() } }
     }
 
-    /// Must run on the queue. Returns the number of requests.
+    /// Writes the collected requests and submits them. Must run on `queue`. Returns their number.
     private func write() -> Int {
         let (new, done) = state.withLock { state in
             defer { (state.new, state.done) = ([], []) }

@@ -10,7 +10,7 @@ import Registry
 import RouterConfiguration
 import Synchronization
 
-/// The allowed changes to deliveries.
+/// The means of changing deliveries: a running router, the files of a stopped one, or none.
 package enum QueueHandle: Sendable {
     /// A running router works on the deliveries. The closure returns its current stores.
     case running(@Sendable () -> [WorkingStore])
@@ -86,7 +86,7 @@ package final class QueueOperations: Sendable {
         return details
     }
 
-    /// `asked` is `nil` without a cluster.
+    /// The error for an unknown delivery. `asked` is `nil` without a cluster.
     static func unknown(_ id: String, _ asked: MembersAsked? = nil) -> OperationError {
         let missing = (asked?.lines ?? []).map { "; \($0)" }.joined()
         return .unknown(
@@ -94,7 +94,7 @@ package final class QueueOperations: Sendable {
         )
     }
 
-    /// Returns the same, but an empty answer if there is no such delivery.
+    /// Returns the details of the deliveries with this id; empty if there are none.
     func details(_ id: String) throws(OperationError) -> QueueDetails {
         let request = try QueueRequest(["id": id], now: now())
         let devices = DeviceLookup(registry)
@@ -247,7 +247,7 @@ package final class QueueOperations: Sendable {
         return QueueDrop(dropped: entries.count, underWay: 0)
     }
 
-    // MARK: Reading
+    // MARK: Look-ups
 
     /// The stores that contain deliveries, in list order.
     private var readers: [(place: StorePlace, reader: OutboxReader)] {

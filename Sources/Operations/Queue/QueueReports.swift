@@ -74,7 +74,7 @@ struct QueuePage: Codable, Sendable {
 }
 
 extension QueueList {
-    /// Joins up to `limit` deliveries of all members. If a member has more pages, entries after its last one must wait.
+    /// Joins up to `limit` deliveries of all members. If a member has more pages, entries after its cursor must wait.
     init(together pages: [(member: String, answer: QueuePage)], limit: Int, _ asked: MembersAsked) {
         let bound = pages.compactMap { $0.answer.next.flatMap { PlacedCursor($0) } }.min()
         let all = pages.flatMap { member, page in

@@ -63,7 +63,7 @@ struct OwnReport: OperatorAnswer, Equatable {
         var url: String
         /// `connected`, `connecting`, `waiting` or `idle`.
         var state: String
-        /// All earlier events of the relay were read; `nil` if it was never read completely.
+        /// The time up to which all events of the relay were read; `nil` if it was never read completely.
         var readUpTo: String?
         var nextTry: String?
         /// The code of the error that ended the last connection.

@@ -28,14 +28,14 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
         package var requests = 0
         /// The number of events read since the start.
         package var events: UInt64 = 0
-        /// Subscriptions that it closed and events that it rejected since the start.
+        /// The number of subscriptions that the relay closed and events that it rejected since the start.
         package var refusals: UInt64 = 0
         /// Protocol violations since the start, by `RelayViolation`.
         package var offences: [String: UInt64] = [:]
         /// The violations that are currently too frequent.
         package var misbehaves: [String] = []
         package var lastMessages: [Words] = []
-        /// All earlier events of the relay were read; `nil` if it was never read completely.
+        /// The time up to which all events of the relay were read; `nil` if it was never read completely.
         package var readUpTo: String?
         /// The time of the next connection attempt; `nil` if none is scheduled.
         package var nextTry: String?

@@ -13,7 +13,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         /// A code from a small fixed set.
         package var code: String
         package var message: String
-        /// The message with its code and values. Its code is `code` or a variant of it.
+        /// The same message as a code and values. The code is `code` or a variant of it.
         package var params: Statement?
         /// The fix: a command or a sentence.
         package var fix: String

@@ -39,7 +39,7 @@ extension RouterStatus.Issue {
 struct StatusIssues: Sendable {
     /// A credential is an issue from this many days before its expiry.
     private static let noticeDays: Int64 = 14
-    /// Less free space, in bytes, is an issue.
+    /// The minimum free disk space in bytes; less is an issue.
     private static let leastFree: Int64 = 512 << 20
 
     private let pool: RelayPool

@@ -16,7 +16,7 @@ package struct StatusReader: Sendable {
     let files: OperatorFiles
     /// Returns the numbers of waiting and failed deliveries in the partitions that the router owns.
     private let partitions: @Sendable () -> (waiting: Int, failed: Int)
-    /// Returns up to which time a relay was read, in seconds since 1970.
+    /// Returns the time up to which a relay was read, in seconds since 1970; `nil` if it was never read completely.
     private let mark: @Sendable (RelayURL) -> Int64?
     private let now: @Sendable () -> Timestamp
 

@@ -34,7 +34,7 @@ struct LiveEntry: Sendable {
 
     let time: Timestamp
     let what: Content
-    /// For an outcome, these are looked up later and may stay unknown.
+    /// The event and its recipient. For an outcome, they are looked up later and may stay unknown.
     var event: EventID?
     var account: PublicKey?
     /// For a step, this is looked up only if a filter needs it.

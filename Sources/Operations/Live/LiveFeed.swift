@@ -3,7 +3,7 @@ import Core
 import NIOCore
 import Nostr
 
-/// The readers of the live stream, and the entries for each. Uses no clock, lock or connection itself.
+/// Distributes live entries to the readers of the stream. Uses no clock, lock or connection itself.
 ///
 /// Readers with the same filter share the encoded entries. Slow readers lose entries, see ``LiveMailbox``.
 struct LiveFeed {
@@ -63,7 +63,7 @@ struct LiveFeed {
     /// send costs more than an entry.
     var pause: Duration { .milliseconds(min(1_000, max(100, readers.count))) }
 
-    /// Nil if there are too many readers. The oldest reader of the client with the most readers is replaced
+    /// Adds a reader; nil if there are too many. The oldest reader of the client with the most readers is replaced
     /// (`inPlaceOf`) if this client has at least two fewer. `last` is the ID of the reader's last entry.
     mutating func join(
         _ filter: LiveFilter,

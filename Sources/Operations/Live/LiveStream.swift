@@ -96,7 +96,7 @@ package final class LiveStream: Sendable {
         state = Mutex(State(feed: feed))
     }
 
-    /// `last` is the ID of the reader's last entry. Throws an ``APIError`` if there are too many readers.
+    /// Adds a reader. `last` is the ID of its last entry. Throws an ``APIError`` if there are too many readers.
     func open(
         _ filter: LiveFilter,
         for client: APIPrincipal? = nil,

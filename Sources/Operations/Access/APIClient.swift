@@ -19,7 +19,6 @@ package struct APIClient {
         package var body: String
     }
 
-    /// A way to reach the router.
     private enum Way {
         /// The admin socket.
         case socket(String)
@@ -37,7 +36,8 @@ package struct APIClient {
 
     /// Uses the router's admin socket, or the API if the socket is missing or this user may not write to it.
     ///
-    /// Throws an unreachable ``OperationError`` if there is neither, and `Diagnostics` for an unreadable API token.
+    /// Throws an unreachable ``OperationError`` if there is neither or `api.listen` has port 0, and `Diagnostics` for
+    /// an unreadable API token.
     package init(configuration: Configuration) throws {
         let socket = configuration.adminSocketPath
         if access(socket, W_OK) == 0 {
@@ -66,7 +66,7 @@ package struct APIClient {
 
     /// Returns the response to a request for `target`, such as `/v1/reload`, even if its status is an error.
     ///
-    /// Throws an unreachable ``OperationError`` if there is no response, and system errors.
+    /// Throws an unreachable ``OperationError`` if no router responds or it rejects the token, and system errors.
     package func ask(_ method: String, _ target: String, body: Data? = nil) async throws -> Answer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let answer: Result<Answer, any Error>

@@ -51,7 +51,7 @@ package struct StandalonePlatform {
         (self.platform, self.app, self.configuration) = (platform, app, configuration)
     }
 
-    /// Returns the plugin's response to `words`, or the reason why there is none. `help` lists the plugin's commands.
+    /// Runs the plugin's command `words`. Returns its response, or the reason why there is none. `help` lists commands.
     ///
     /// Throws if a file with root certificates cannot be read, or sockets cannot be opened.
     package func run(_ words: [String]) async throws -> PushServiceAnswer {

@@ -67,7 +67,7 @@ extension DeliveryID: Codable, CodingKeyRepresentable {
     package init?(codingKey: some CodingKey) { self.init(codingKey.stringValue) }
 }
 
-/// Derives device names for owners. Device numbers would reveal how many devices others register.
+/// Derives the ids by which owners name their devices. Device numbers would reveal how many devices others register.
 struct DeviceHandles: Sendable {
     private let key: [UInt8]
 

@@ -17,7 +17,7 @@ package struct OperationError: Error, Hashable, Sendable, CustomStringConvertibl
     package let kind: Kind
     /// The problem and the expected input, without secrets.
     package let description: String
-    /// The same for programs; nil if there is only `description`.
+    /// The same as a code and values; nil if there is only `description`.
     private(set) var says: Statement?
 
     init(kind: Kind, description: String, says: Statement? = nil) {

@@ -23,7 +23,7 @@ struct NamedTokens: Codable, Sendable, Equatable {
     static let limit = 200
     /// The prefix by which secret scanners recognize tokens.
     private static let prefix = "crl_"
-    /// The interval, in seconds, at which a later use is stored.
+    /// The minimum interval, in seconds, between two stored uses of a token.
     private static let grain: Int64 = 60
 
     private(set) var tokens: [NamedToken] = []

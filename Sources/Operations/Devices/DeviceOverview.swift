@@ -45,9 +45,9 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var waiting: Int?
     /// The reason why the queue of its platform is paused; nil if it is not known to be paused.
     package var queuePause: String?
-    /// The same for programs.
+    /// The same as a code and values.
     package var pauseMessage: Statement?
-    /// Whether its target belongs to another account, and the owner has not proven yet that they read there.
+    /// Whether its push token is also another account's, and its owner has not yet returned the code pushed there.
     package var waitsForCode: Bool
     /// The time when it was disabled because pushes failed for a long time, RFC 3339 in UTC; nil if it is enabled.
     package var disabledAt: String?

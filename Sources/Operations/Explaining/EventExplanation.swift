@@ -52,7 +52,7 @@ package struct EventExplanation: OperatorAnswer, Equatable {
         package var steps: [Line]
         /// The final or current state, as a sentence.
         package var outcome: String
-        /// The same for programs; nil if the state is unknown.
+        /// The same with codes and values; nil if the state is unknown.
         package var result: Ending?
     }
 
@@ -79,7 +79,7 @@ package struct EventExplanation: OperatorAnswer, Equatable {
     /// Explanations of an unknown event and ways to learn more. Also the reasons why devices of the event's recipients
     /// get no notifications.
     package var advice: [String]
-    /// The same for programs, one for each.
+    /// The same as codes and values, one for each.
     package var adviceSays: [Statement]?
     /// The members that were asked; nil if the router is not in a cluster.
     package var members: MembersAsked?

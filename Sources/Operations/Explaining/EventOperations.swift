@@ -255,7 +255,7 @@ struct NoDeliveryHint {
         return lines + [Sentence("advice-more", "For details:")] + more
     }
 
-    /// An accepted event did arrive, and had recipients.
+    /// Possible reasons. There are fewer for an accepted event, because it did arrive and had recipients.
     private var possibilities: [Sentence] {
         var possibilities: [Sentence] = []
         func add(_ code: String, _ values: [String: String] = [:], _ words: String) {

@@ -18,7 +18,7 @@ struct Explainer {
         var devices: [DeviceID: DeviceListing] = [:]
         /// The hold reason and time of events held for those devices, by their future delivery ID.
         var held: [DeliveryID: String] = [:]
-        /// The same for programs.
+        /// The same with codes and values.
         var holds: [DeliveryID: EventExplanation.Ending] = [:]
         /// The ``unfinished`` deliveries that are in the outbox; nil if unknown.
         var outbox: Set<DeliveryID>?
@@ -126,7 +126,7 @@ struct Explainer {
         )
     }
 
-    /// Returns all delivery IDs of an event's push, because a held delivery may be joined into another one.
+    /// Returns `first` and all deliveries that they were joined into, directly or indirectly.
     private func deliveries(from first: Set<DeliveryID>) -> Set<DeliveryID> {
         var all = first
         var open = first

@@ -72,7 +72,7 @@ enum ReportWords {
 
     private static func attempted(_ report: TraceEntry.Report) -> Bool { report.attempt > 0 }
 
-    /// `isTried`: it was tried before.
+    /// Describes the next attempt, at `due` if known. `isTried` is whether the push was tried before.
     private static func next(_ due: Timestamp?, isTried: Bool = true) -> String {
         let what = isTried ? "it is tried again" : "it is tried"
         return due.map { "\(what) from \($0.words) on" } ?? what
@@ -144,7 +144,7 @@ enum HoldWords {
         .compactMap(\.self).joined(separator: "; ")
     }
 
-    /// Returns the same for programs.
+    /// Returns the same with codes and values.
     static func ending(_ group: PaceForecast.Group) -> EventExplanation.Ending {
         EventExplanation.Ending(
             step: PipelineStep.held.rawValue,

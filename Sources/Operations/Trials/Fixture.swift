@@ -33,8 +33,8 @@ extension Fixture {
     }
 }
 
-/// The key pairs in fixtures. The keys are public, so that you can sign an event again after a change. Never use them
-/// for anything else.
+/// The key pairs in fixtures. The secret keys are published, so that you can sign an event again after a change. Never
+/// use them for anything else.
 struct FixtureCast {
     static let authorName = "Alice"
 

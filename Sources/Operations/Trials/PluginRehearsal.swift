@@ -38,7 +38,7 @@ package final class PluginRehearsal: Sendable {
 
     /// Loads the plugins in `folder`, which runs their code. `say` prints a line.
     ///
-    /// Throws an error if the plugins' interpreter is missing.
+    /// Throws an error if the program that runs plugins, or the interpreter `python`, is missing.
     package init(
         folder: String,
         _ order: RehearsalOrder,

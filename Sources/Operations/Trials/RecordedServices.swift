@@ -8,7 +8,7 @@ import PluginHost
 import Push
 import Synchronization
 
-/// Plugins as in a running router, on a host that records their requests. A simulated push service or a lab responds.
+/// Runs plugins as in a router and records their requests. A simulated push service or a lab responds.
 ///
 /// For one delivery at a time.
 package final class RecordedServices: TrialServices {
@@ -18,7 +18,7 @@ package final class RecordedServices: TrialServices {
         let streams: RecordingStreams
     }
 
-    /// How long a delivery may take. Push services answer immediately here.
+    /// The timeout of a delivery. Push services respond immediately here.
     static let timeout: Duration = .seconds(10)
 
     private let host: PluginHost

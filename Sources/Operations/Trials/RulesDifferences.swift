@@ -18,7 +18,7 @@ import Rules
 struct RulesDifferences: Sendable {
     /// The maximum number of differences in the list.
     private static let maxListed = 200
-    /// The maximum number of distinct device kinds in one account.
+    /// The maximum number of one account's devices that are compared.
     private static let maxDevices = 50
 
     private let kept: KeptEventPages

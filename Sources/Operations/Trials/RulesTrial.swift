@@ -251,7 +251,7 @@ extension RuleBook {
     }
 }
 
-/// Evaluates an event like the match stage and the rules.
+/// Evaluates an event as the router's match stage and rules do.
 struct TrialEvaluator: Sendable {
     /// An event that leads to a notification, with the input of its templates.
     struct WakeUp: Sendable {

@@ -59,7 +59,7 @@ package struct SampleDevice: Sendable {
     }
 }
 
-/// A finder of the ``Mode/sealed`` envelope in a request's body, wherever the platform puts it.
+/// Finds the ``Mode/sealed`` envelope in a request's body, wherever the platform puts it.
 enum SealedBody {
     /// Returns the envelope's content as `device` decrypts it; `nil` if there is no envelope for it.
     static func plaintext(in body: [UInt8], for device: SampleDevice) -> [UInt8]? {

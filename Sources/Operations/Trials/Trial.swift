@@ -8,10 +8,10 @@ import PluginHost
 import Push
 import RouterConfiguration
 
-/// One push to one device outside the queues. It shows the push service's request, or sends it once.
+/// Sends one push to one device outside the queues, or only records the requests, depending on the ``TrialServices``.
 ///
-/// It encrypts and retries like the courier, but stores nothing and changes no registration. Test pushes, credential
-/// checks, `rules try` and `plugin dev` are trials. ``TrialServices`` are their push services.
+/// It encrypts and falls back to stricter modes like the courier, but stores nothing and changes no registration. Test
+/// pushes, credential checks, `rules try` and `plugin dev` are trials.
 package struct Trial: Sendable {
     /// A device and its encryption keys.
     package struct Recipient: Sendable {
@@ -34,7 +34,7 @@ package struct Trial: Sendable {
     }
 
     /// Sends `notification`, and then stricter forms while the push service rejects it. This is the courier's loop
-    /// (``Notifications/Notification/downgraded(after:)``) without its queue. Calls `each` after each attempt with its
+    /// (``Push/Notification/downgraded(after:)``) without its queue. Calls `each` after each attempt with its
     /// mode and, if there is one, the next mode.
     ///
     /// Throws if the device's address is invalid, and an ``OperationError`` if no plugin provides the platform.

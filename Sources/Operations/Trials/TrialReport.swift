@@ -13,9 +13,9 @@ import Rules
 package struct TrialReport: Sendable {
     let subject: TrialSubject
     let decision: TrialEvaluator.Decision
-    /// The rule allows less content than the device requested.
+    /// Whether the rule allows less content than the device requested.
     var isCutByRule = false
-    /// By platform; empty if no notification is sent.
+    /// One for each platform; empty if no notification is sent.
     package var deliveries: [TrialDelivery] = []
 
     init(subject: TrialSubject, decision: TrialEvaluator.Decision) {

@@ -8,7 +8,7 @@ import PluginHost
 import Relays
 import RouterConfiguration
 
-/// The parts of a running router that supply the API's `/metrics`.
+/// Collects a running router's metrics for `/metrics` of the API.
 ///
 /// The metrics include rejected work: connections, messages and requests by exceeded limit (``LimitCounts``), pushes
 /// that filters suppressed, and lost trace entries.

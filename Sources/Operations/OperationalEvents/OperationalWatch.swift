@@ -11,7 +11,7 @@ struct OperationalWatch {
     struct Snapshot: Sendable {
         var expiries: [(queue: QueueName, expiry: TransportStatus.Expiry)] = []
         var processes: [PluginProcessReport] = []
-        /// The URLs of relays that required authentication and then still refused our subscriptions.
+        /// The URLs of relays whose last messages include `auth-required`.
         var closedRelays: [String] = []
     }
 
@@ -29,7 +29,7 @@ struct OperationalWatch {
     private struct Failing {
         let since: Timestamp
         var loggedAt: Timestamp?
-        /// The time of the last look-up, which reads the disk.
+        /// The time of the last check whether to disable the device, which reads the disk.
         var checkedAt: Timestamp?
     }
 

@@ -43,8 +43,8 @@ struct WebhookFile {
     /// Returns the digest that names an endpoint in the file.
     static func name(of url: String) -> [UInt8] { SHA256.hash(Array(url.utf8)) }
 
-    /// Returns an endpoint's queued messages in order of arrival. `moment` is the same time as `now`. Delays are capped
-    /// to the schedule, even if the wall clock was changed.
+    /// Returns an endpoint's queued messages in order of arrival. `moment` is `now` on the monotonic clock. Delays are
+    /// capped to the schedule, even if the wall clock was changed.
     mutating func messages(for endpoint: [UInt8], at now: Timestamp, _ moment: Deadline) -> [WebhookQueue.Message] {
         guard file.exists else { return [] }
         return attempt { queue in

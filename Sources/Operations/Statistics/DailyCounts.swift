@@ -4,7 +4,7 @@ import Pipeline
 import Push
 import Synchronization
 
-/// Counters of the current day in memory. The caller writes them to disk.
+/// Daily counters in memory, until the caller writes them to disk.
 package final class DailyCounts: PipelineObserver, DeliveryObserver {
     /// The maximum number of platform/app pairs. Registrations choose the names; more pairs count without a name.
     private static let maxQueues = 1_000

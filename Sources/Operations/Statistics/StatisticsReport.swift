@@ -137,7 +137,7 @@ extension StatisticsReport.Row {
         }
     }
 
-    /// Adds the counts of a later day.
+    /// Adds the counts of a later day, or of another member.
     fileprivate mutating func merge(_ later: Self) {
         matched += later.matched
         suppressed += later.suppressed

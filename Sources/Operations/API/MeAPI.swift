@@ -135,7 +135,7 @@ extension APICall {
     }
 }
 
-/// Rate limits for each account. Keys are free to make, but these requests are not free to serve.
+/// Rate limits of each account for reads, tests and changes.
 private final class OwnRates: Sendable {
     enum Kind: Hashable {
         case looks, tests, changes
@@ -148,7 +148,7 @@ private final class OwnRates: Sendable {
 
     private struct State {
         var often = RateTable<Place>(burst: 20, perSecond: 1, capacity: 20_000)
-        /// Each request causes a push.
+        /// For tests, which send a push, and for changes, which write to disk.
         var seldom = RateTable<Place>(burst: 5, perSecond: 0.1, capacity: 20_000)
     }
 

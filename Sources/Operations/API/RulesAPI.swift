@@ -11,7 +11,7 @@ import Rules
 import Storage
 import Synchronization
 
-/// Endpoints that check rules, try them on events, and list the signals that they raise.
+/// Endpoints that show, check, try, compare and save rules, and list the signals that they raise.
 struct RulesAPI {
     private static let longest = 50_000
     private static let rules: JSONValue = [
@@ -349,7 +349,7 @@ struct SignalCatalogue: Sendable {
         }
     }
 
-    /// Runs fixtures until each signal that a fixture raises has an example. Throws an ``APIError``.
+    /// Runs all fixtures, and keeps the first report of each signal as its example. Throws an ``APIError``.
     func withExamples(_ configuration: Configuration) async throws -> SignalCatalogue {
         var order = TrialOrder()
         order.configuration = configuration

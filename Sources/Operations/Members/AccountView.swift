@@ -121,7 +121,7 @@ extension OwnReport {
 }
 
 extension OwnReport.Device {
-    /// Returns the device with the latest pushes of all members, and the owner's queue; `nil` if it did not respond.
+    /// Returns the device with all members' latest pushes and the queue of `owner`; `nil` if it did not respond.
     func with(_ copies: [OwnReport.Device], owner: OwnReport.Device?) -> OwnReport.Device {
         var device = self
         // RFC 3339 times in UTC sort as strings.

@@ -38,7 +38,7 @@ struct EventFacts: Codable, Sendable, Equatable {
     }
 
     var history: [Entry] = []
-    /// When the member's trace starts; `nil` if tracing is off.
+    /// When the member's trace starts, in milliseconds since 1970; `nil` if tracing is off or the trace is empty.
     var began: Int64?
     /// Why the member's trace cannot be read.
     var fault: String?

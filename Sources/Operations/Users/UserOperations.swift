@@ -179,7 +179,7 @@ package final class UserOperations: Sendable {
         return answer
     }
 
-    /// Whether a key is currently blocked.
+    /// Whether the subject is a key that is currently blocked.
     private func out(of subject: AccessSubject) -> Bool {
         guard case .key(let key) = subject else { return false }
         return registry.access.isBlocked(key)

@@ -145,7 +145,7 @@ struct UnpackedBackup {
     }
 }
 
-/// A file that is read completely.
+/// An open regular file, for its size and digest.
 private final class ReadFile {
     let size: Int64
     private let descriptor: Int32

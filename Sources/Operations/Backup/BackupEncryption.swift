@@ -110,7 +110,7 @@ enum ProgramPipe {
     }
 }
 
-/// An operator's message about why a backup cannot be made, read or restored. Contains no secrets.
+/// Why a backup cannot be made, read or restored, in a sentence for the operator. Contains no secrets.
 package struct BackupError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 

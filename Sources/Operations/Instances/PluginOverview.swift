@@ -55,7 +55,7 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
         refused = refusals.map { "\($0.path): \($0.reason)" }
     }
 
-    /// Asks the router that runs on this configuration; nil if none runs, or it has no API.
+    /// Asks the router that runs on this configuration; nil if none responds.
     package init?(ofRouterOn configuration: Configuration) async {
         let client = try? APIClient(configuration: configuration)
         guard let answer = try? await client?.ask("GET", "/v1/plugins"), answer.status == 200 else { return nil }

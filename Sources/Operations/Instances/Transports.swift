@@ -83,7 +83,7 @@ package struct Transports: Sendable {
     /// The served platforms, sorted.
     package var platforms: [String] { Set(instances.keys.map(\.platform)).sorted() }
 
-    /// Rejects a registration without a transport, or that its transport finds invalid.
+    /// Throws a `RegistrationError` if no transport serves the address, or if its transport rejects the address.
     @Sendable func check(_ address: DeviceAddress) throws {
         guard let instance = instances[QueueName(address)] else {
             throw refusal(ofPlatformIn: address.app)
@@ -135,7 +135,7 @@ package final class ActiveTransports: Sendable {
 
     package subscript(queue: QueueName) -> (any Transport)? { current[queue] }
 
-    /// Rejects a registration without a transport, or that its transport finds invalid.
+    /// Throws a `RegistrationError` if no transport serves the address, or if its transport rejects the address.
     @Sendable package func check(_ address: DeviceAddress) throws { try current.check(address) }
 
     /// Updates the statuses from the plugins.

@@ -260,7 +260,7 @@ package enum KeyChangeStep: Hashable, Sendable {
     case discard
     /// Replaces the key file by the file with the next key.
     case replaceFile
-    /// Makes the next key the registry's only key.
+    /// Makes the next key the current one, which alone opens the registry.
     case commit
     /// Reseals all values in the registry.
     case reseal

@@ -245,7 +245,7 @@ struct PluginCheck: AsyncParsableCommand {
         if let python { plan.python.interpreter = URL(fileURLWithPath: python).standardizedFileURL.path }
     }
 
-    /// An option in the form NAME=VALUE.
+    /// The value of an option, in the form NAME=VALUE.
     struct Assignment: ExpressibleByArgument {
         let name: String
         let value: String
@@ -259,7 +259,7 @@ struct PluginCheck: AsyncParsableCommand {
     }
 }
 
-/// A build of a plugin's directory.
+/// Builds a plugin from its directory, or takes a plugin's file as it is.
 struct PluginBuild {
     /// The error of a failed build.
     struct BuildError: Error, CustomStringConvertible {

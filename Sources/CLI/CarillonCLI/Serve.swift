@@ -187,7 +187,7 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    /// A router that reports its ports.
+    /// The router as a service that writes its ports to files.
     private struct Announced: Service {
         let router: Router
         let portFile: String?
@@ -207,7 +207,7 @@ struct Serve: AsyncParsableCommand {
             }
         }
 
-        /// Accepted work is always on disk, so parts that hang can be abandoned.
+        /// Ends the process after the shutdown timeout. Accepted work is on disk, so parts that hang can be abandoned.
         private func endInTime() {
             let seconds = Int(router.shutdownTime.seconds)
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {

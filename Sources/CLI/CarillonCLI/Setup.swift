@@ -108,7 +108,7 @@ struct SetupCommand: AsyncParsableCommand {
     }
 }
 
-/// The questions at a terminal.
+/// The dialogue at a terminal, which asks the questions of an interview.
 private struct SetupDialogue {
     private var interview: SetupInterview
 

@@ -57,7 +57,7 @@ struct Status: AsyncParsableCommand {
     }
 }
 
-/// The running router of a configuration, as commands access it.
+/// A client of the running router for commands, which prints failures.
 struct RunningRouter {
     private let configuration: Configuration
 

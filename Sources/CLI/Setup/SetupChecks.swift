@@ -40,7 +40,7 @@ enum SetupChecks {
         return "\(host):\(port)"
     }
 
-    /// Reads the public address of the relay socket: `wss://` and a host. A bare name gets `wss://`.
+    /// Reads the public address of the relay socket, and returns it with `wss://` or `ws://`. Default: `wss://`.
     static func publicURL(_ text: String) throws(SetupError) -> String {
         if text == "none" { return "" }
         let refusal = SetupError("expected the router's public name, as in wss://notify.example.com, or none")
@@ -109,7 +109,7 @@ enum SetupChecks {
         return text
     }
 
-    /// Reads `https://host` with an optional port.
+    /// Reads `https://` or `http://`, and a host with an optional port. A bare host gets `https://`.
     static func origin(_ text: String, expected: String = "https://ntfy.sh, or no") throws(SetupError) -> String {
         let bare = text.hasSuffix("/") ? String(text.dropLast()) : text
         let host = bare.contains("://") ? bare.split(separator: "/").last.map(String.init) ?? "" : bare

@@ -227,7 +227,7 @@ enum SetupText {
         return String(text)
     }
 
-    /// Returns the items of a list with commas or blanks between them.
+    /// Returns the items of a list that are separated by commas, semicolons or blanks.
     static func members(_ text: String) -> [String] {
         text.split { $0 == "," || $0 == " " || $0 == ";" }.map(String.init)
     }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// In C, because the compiler of Swift takes seconds for the same bytes as a literal.
+// Files of contrib/examples that setup writes. In C, because the Swift compiler takes seconds for such a literal.
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 

@@ -219,6 +219,7 @@ package struct SetupMachine: Sendable {
     }
 }
 
+/// Parses and quotes the text of answers.
 enum SetupText {
     static func trimmed(_ text: String) -> String {
         var text = text[...]

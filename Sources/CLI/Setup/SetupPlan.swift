@@ -3,7 +3,6 @@ import Cipher
 
 /// The files that setup will write, computed from complete answers. It does not access files.
 package struct SetupPlan: Sendable {
-    /// A file to write.
     package struct File: Sendable, Hashable {
         package var path: String
         package var text: String

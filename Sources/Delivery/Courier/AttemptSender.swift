@@ -2,8 +2,8 @@ import Core
 import Push
 import Storage
 
-/// Makes attempts. It finds the address and the transport of each, passes the outcomes on, and updates devices in the
-/// registry.
+/// Sends delivery attempts: finds the address and the transport of each, passes the outcomes on, and updates devices in
+/// the registry.
 struct AttemptSender: Sendable {
     /// The target of one attempt. `address` and `transport` are set if the attempt can be made.
     struct Target {
@@ -136,7 +136,7 @@ struct AttemptSender: Sendable {
         return again
     }
 
-    /// Marks devices whose tokens are proven. If the write fails, they count as new until the next time.
+    /// Marks devices whose tokens are proven. If the write fails, they count as new until the next accepted push.
     func markProven(_ devices: [DeviceID]) {
         guard !devices.isEmpty else { return }
         do {

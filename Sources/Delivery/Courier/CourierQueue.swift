@@ -2,7 +2,7 @@ import Core
 import DequeModule
 import Push
 
-/// The deliveries of one platform and app: those in memory, the next one, and the effects of each outcome.
+/// The state machine of one platform and app's deliveries: it selects the next attempts and handles their outcomes.
 ///
 /// A device's deliveries are sent one at a time and in order. A failed one is retried before those after it, until it
 /// has failed so often that it no longer blocks them. A retry that is only on disk delays no other delivery.
@@ -35,7 +35,7 @@ struct CourierQueue: Sendable {
         throttles = QueueThrottles(queue: name, limits: limits, policy: policy)
     }
 
-    /// The time of the next scheduled change.
+    /// The next time at which ``advance(now:into:)`` may have work.
     var wakeAt: Timestamp? {
         guard devices.hasReady else { return devices.nextDue }
         let placeFreeAt = recent.first.map { $0.since + CourierLimits.slowAfter }

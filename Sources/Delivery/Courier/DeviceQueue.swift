@@ -14,7 +14,7 @@ struct DeviceQueue: Sendable {
         case inFlight
         /// Waits for a due time.
         case delayed
-        /// Waits for another attempt towards the same host to end.
+        /// Waits for another attempt to the same host to end.
         case held
     }
 
@@ -143,8 +143,8 @@ struct DeviceQueues: Sendable {
         delayed.insert(Delayed(place: RetryPlace(due: due, key: stored.key), content: .single(stored)))
     }
 
-    /// Gives a turn to all due entries. Also to those that wait longer than `lifetime`, because the clock was set back
-    /// since.
+    /// Gives a turn to all due entries, and to those that would wait longer than `lifetime` because the clock was set
+    /// back.
     mutating func wake(now: Timestamp, lifetime: Duration) {
         while let first = delayed.min, first.place.due <= now {
             wake(delayed.removeMin())

@@ -5,16 +5,16 @@ import DequeModule
 /// to others.
 ///
 /// A host that asked for a pause, or could not be reached, gets one attempt at a time until it responds properly. While
-/// it cannot be reached, the pause between these attempts grows. A host that refuses immediately thus gets no more
-/// attempts than a slow one. Devices that were postponed in that time take turns, so that a device whose pushes always
+/// it cannot be reached, the pause between these attempts grows. A host that refuses connections thus gets no
+/// more attempts than a slow one. Devices that were postponed in that time take turns, so that a device whose pushes always
 /// fail does not use up every attempt.
 ///
-/// A host that has never responded gets four attempts at a time. No host gets more than its share of the free capacity,
+/// A host that has never responded gets up to four attempts at a time. No host gets more than its share of the free capacity,
 /// so hundreds of unresponsive hosts leave capacity for others.
 ///
 /// ``newDevices`` is for devices whose token no push service has accepted yet, at push services that users do not
-/// choose. One of them is tried at a time, and one more after each that is accepted until none is left: made-up tokens
-/// harm the operator's reputation there.
+/// choose. One of them is tried at a time. Each accepted token allows one more until no new device is left, because
+/// made-up tokens harm the operator's reputation there.
 struct HostLimits: Sendable {
     enum Decision: Equatable {
         case send
@@ -147,7 +147,7 @@ struct HostLimits: Sendable {
     private var inFlight = 0
 
     /// As many devices as attempts may wait for each host, and more if few wait in total. Waiting devices stay in
-    /// memory, so no host may use all of that. No pause exceeds `longestWait`, or the longest break.
+    /// memory, so no host may use all of that. A pause lasts at most `longestWait`, and that is at least 15 minutes.
     init(_ limits: CourierLimits, longestWait: Duration) {
         limit = limits.inFlightPerHost
         total = limits.inFlight + limits.slow

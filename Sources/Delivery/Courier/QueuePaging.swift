@@ -4,10 +4,10 @@ import Push
 
 /// Pages one queue's deliveries between memory and disk, and finds deliveries for operators in both.
 ///
-/// First tries are loaded in order, so one key divides them. Retries are loaded by due time: all before `horizon` are
-/// in memory, all from there on only on disk. While a page of retries is read, no delivery moves from memory to disk.
+/// First tries are loaded in order: all up to the key `taken` are or were in memory. Retries are loaded by due time: all
+/// before `horizon` are in memory, all from there on only on disk. While a page of retries is read, no delivery moves from memory to disk.
 ///
-/// The deliveries in memory are passed to its functions, because they also belong to the turns of their devices.
+/// Its functions take the deliveries in memory as an argument, because ``CourierQueue`` owns them.
 struct QueuePaging: Sendable {
     /// The queue's index among the courier's queues.
     let index: Int
@@ -29,7 +29,7 @@ struct QueuePaging: Sendable {
     /// Deliveries on disk that were dropped or expedited while a page was read, which may contain their old state.
     private var droppedWhileReading: Set<OutboxKey> = []
     private var expeditedWhileReading: Set<OutboxKey> = []
-    /// The first retry on disk after that.
+    /// The place on disk of the retries that were expedited while a page was read; nil if there are none.
     private var expeditedTo: RetryPlace?
 
     /// Creates a queue with deliveries on disk up to `last`, or with none if nil.

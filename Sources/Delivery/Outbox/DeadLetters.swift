@@ -27,7 +27,7 @@ package struct FailedAttempt: Sendable, Hashable {
     }
 }
 
-/// The limits for dead letters: deliveries that failed permanently, in the form of the outbox.
+/// The limits of dead letters: how many days and rows of permanently failed deliveries are kept.
 package struct DeadLetterLimits: Sendable, Hashable {
     package static let rowRange = 0...1_000_000
     package static let dayRange = 0...30

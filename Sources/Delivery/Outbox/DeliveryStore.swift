@@ -106,7 +106,7 @@ package struct OutboxChanges: Sendable, Equatable {
     package var removals: [OutboxKey] = []
     /// Those of them that become dead letters.
     package var newDeadLetters: [NewDeadLetter] = []
-    /// Applied in this order, before the removals.
+    /// Deliveries with a new due time. Applied in this order, before the removals.
     package var reschedulings: [Rescheduling] = []
     /// Waiting deliveries to make due, unless they are due earlier; applied after ``reschedulings``.
     package var immediateRetries: [ImmediateRetry] = []

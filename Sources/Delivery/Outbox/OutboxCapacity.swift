@@ -115,8 +115,8 @@ package final class OutboxCapacity: DeliveryCapacity {
         state.withLock { body(&$0.quotas[queue, default: QueueQuota(of: limit)]) }
     }
 
-    /// The log for a queue that is behind; nil if it is not, and devices were only limited to one delivery at a time.
-    /// The log contains no host, because a user chose it.
+    /// The log for a queue that is behind; nil if its devices are only limited to one delivery at a time. The log
+    /// contains no host, because a user chose it.
     private func trouble(of queue: QueueName) -> ErrorLog? {
         state.withLock { state in
             guard state.quotas[queue]?.isBehind == true else { return nil }

@@ -112,7 +112,7 @@ package struct PaceChanges: Sendable, Hashable {
     package var members: [HeldMember] = []
     /// Events that are no longer held.
     package var removed: [HeldMemberKey] = []
-    /// Events that authors took back: queued deliveries of them get no more attempts.
+    /// Events that authors took back or replaced. Queued deliveries of those taken back get no more attempts.
     package var withdrawn: [Withdrawal] = []
 
     package init() {}
@@ -139,7 +139,7 @@ package protocol PaceStore: Sendable {
     /// Returns the notification of a held event; nil if there is none, or it cannot be read.
     func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification?
 
-    /// Returns the stored deletions, the oldest first.
+    /// Returns the stored withdrawals, the oldest first.
     func withdrawals() throws -> [Withdrawal]
 
     /// Calls `body` with the authors of events whose notifications are stored.
@@ -152,7 +152,7 @@ package struct HeldRow: Sendable, Hashable {
     /// The numbers of its events whose notifications are stored, the first event first.
     package var members: [UInt8]
     package var nature: PushNature
-    /// The mark of events that replace each other; nil if all count.
+    /// A hash of the key by which its events replace each other; nil if all count.
     package var mark: Int64?
     /// When the notification's event was created, in seconds since 1970; 0 if all count.
     package var madeAt: Int64
@@ -263,7 +263,7 @@ package struct HeldMemberKey: RawRepresentable, Hashable, Sendable {
 /// The notification of a held event.
 package struct HeldNotification: Sendable, Hashable {
     package var notification: Notification
-    /// A mark of the key that it is encrypted to; nil if it is not encrypted, or the key is unknown.
+    /// A fingerprint of the key that it is encrypted to; nil if it is not encrypted, or the key is unknown.
     package var sealedTo: Int64?
 
     package init(_ notification: Notification, sealedTo: Int64? = nil) {

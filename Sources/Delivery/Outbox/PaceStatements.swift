@@ -133,7 +133,7 @@ enum PaceStatements {
         return try select.step() ? notification(select, at: 0) : nil
     }
 
-    /// Reads a notification and the mark of the key that it is sealed to.
+    /// Reads a notification and the fingerprint of the key that it is sealed to.
     private static func notification(_ row: RawStatement, at column: Int32) -> HeldNotification? {
         guard let notification = try? Notification(blob: row.bytes(at: column)) else { return nil }
         return HeldNotification(notification, sealedTo: row.isNull(at: column + 1) ? nil : row.integer(at: column + 1))

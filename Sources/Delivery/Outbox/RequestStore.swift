@@ -16,7 +16,7 @@ package struct RequestRecord: Sendable, Hashable {
     package var createdAt: Timestamp
     /// The ids of the events made from it, 32 bytes each; empty until they are made.
     package var events: [[UInt8]]
-    /// The rest of the response in addition to id and time, as JSON; nil if there was none.
+    /// The response without id and time, as JSON; nil if there is no response yet.
     package var answer: String?
 
     package init(
@@ -38,7 +38,7 @@ package struct RequestRecord: Sendable, Hashable {
     }
 }
 
-/// The requests in an outbox's file.
+/// The store of recent API requests, in the outbox's file.
 package struct RequestStore: Sendable {
     /// The maximum number of stored requests, and how long they are stored.
     private static let limit = 500_000

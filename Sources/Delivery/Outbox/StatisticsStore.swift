@@ -1,7 +1,7 @@
 import Core
 import GRDB
 
-/// The subject of a daily number, without data about users.
+/// The key of a daily count: the day and what is counted, without data about users.
 package struct DailyFigure: Hashable, Sendable {
     package enum Category: String, Sendable, Hashable, CaseIterable {
         /// The number of notifications for devices, including batched ones.
@@ -47,7 +47,7 @@ package struct DailyFigure: Hashable, Sendable {
     package static func day(of moment: Timestamp) -> Int { Int(moment.milliseconds / 86_400_000) }
 }
 
-/// The counts by day in an outbox's file.
+/// The store of daily counts, in the outbox's file.
 package struct StatisticsStore: Sendable {
     private let outbox: Outbox
 

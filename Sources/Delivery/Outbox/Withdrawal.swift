@@ -40,7 +40,7 @@ package struct Withdrawal: Hashable, Sendable {
     }
 }
 
-/// Recent deletions. Bounded: the oldest are forgotten first.
+/// A bounded set of recent withdrawals. The oldest are forgotten first.
 package struct Withdrawals: Sendable {
     private struct Key: Hashable, Sendable {
         let author: SIMD4<UInt64>
@@ -83,7 +83,7 @@ package struct Withdrawals: Sendable {
     }
 }
 
-/// The withdrawals for all threads of a courier.
+/// The withdrawals that all threads of a courier share.
 final class SharedWithdrawals: Sendable {
     private let withdrawals: Mutex<Withdrawals>
     private let isEmpty: Atomic<Bool>

@@ -219,8 +219,8 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Calls `action` at `time`, even if the alarm rings early. If the clock is set back, it calls too early rather than
-    /// much too late.
+    /// Calls `action` at `time`, even if the alarm rings early. If the clock is set back, it calls too early rather
+    /// than much too late.
     private func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
         let begin = environment.now()
         environment.alarm.ring(at: time) { [weak self] in

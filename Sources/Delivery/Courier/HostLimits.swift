@@ -5,12 +5,12 @@ import DequeModule
 /// to others.
 ///
 /// A host that asked for a pause, or could not be reached, gets one attempt at a time until it responds properly. While
-/// it cannot be reached, the pause between these attempts grows. A host that refuses connections thus gets no
-/// more attempts than a slow one. Devices that were postponed in that time take turns, so that a device whose pushes always
+/// it cannot be reached, the pause between these attempts grows. A host that refuses connections thus gets no more
+/// attempts than a slow one. Devices that were postponed in that time take turns, so that a device whose pushes always
 /// fail does not use up every attempt.
 ///
-/// A host that has never responded gets up to four attempts at a time. No host gets more than its share of the free capacity,
-/// so hundreds of unresponsive hosts leave capacity for others.
+/// A host that has never responded gets up to four attempts at a time. No host gets more than its share of the free
+/// capacity, so hundreds of unresponsive hosts leave capacity for others.
 ///
 /// ``newDevices`` is for devices whose token no push service has accepted yet, at push services that users do not
 /// choose. One of them is tried at a time. Each accepted token allows one more until no new device is left, because

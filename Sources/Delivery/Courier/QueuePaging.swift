@@ -4,8 +4,8 @@ import Push
 
 /// Pages one queue's deliveries between memory and disk, and finds deliveries for operators in both.
 ///
-/// First tries are loaded in order: all up to the key `taken` are or were in memory. Retries are loaded by due time: all
-/// before `horizon` are in memory, all from there on only on disk. While a page of retries is read, no delivery moves from memory to disk.
+/// First tries are loaded in order, up to the key `taken`. Retries are loaded by due time: all before `horizon` are in
+/// memory, all from there on only on disk. While a page of retries is read, no delivery moves from memory to disk.
 ///
 /// Its functions take the deliveries in memory as an argument, because ``CourierQueue`` owns them.
 struct QueuePaging: Sendable {

@@ -83,7 +83,7 @@ struct AccountStage {
             effects.woken, effects.held, effects.special, effects.deliveries.count
         )
         effects.begin(asksHeldUntil: addressed.isRequested)
-        // // Iterates over indices: a plan is large, and an event may have thousands of them.
+        // Iterates over indices: a plan is large, and an event may have thousands of them.
         for place in plans.indices {
             // Anyone can make any number of receipts for a public request, so a zap counts only once.
             let zap = plans[place].targets.isEmpty ? nil : plans[place].relevance?.zap?.request

@@ -1,6 +1,6 @@
 import Nostr
 
-/// The answer to the sender of an event.
+/// The pipeline's decision about an event, as its sender gets it.
 package struct EventDecision: Sendable, Hashable {
     package enum Result: Sendable, Hashable {
         /// The event was accepted, and its pushes are on disk.
@@ -35,26 +35,26 @@ package struct EventDecision: Sendable, Hashable {
     }
 }
 
-/// The verdicts on one batch's events. Senders get them after the batch is on disk.
+/// The decisions on one batch's events. Senders get them after the batch is on disk.
 struct Decisions {
-    /// One verdict for each event, in order. Those of `resumed` come last.
+    /// One decision for each event, in order. Those of `resumed` come last.
     private(set) var all: [EventDecision] = []
-    /// Positions of the verdicts that come after this batch, in ascending order.
+    /// Positions of the decisions that come after this batch, in ascending order.
     private(set) var missing: [Int] = []
     /// Events that were waiting before this batch.
     private(set) var resumed: [WaitingEvent] = []
-    /// Positions of the verdicts for verified events.
+    /// Positions of the decisions for verified events.
     private var positions: [EventID: Int] = [:]
     private var finished: Set<EventID> = []
-    /// Positions of the verdicts for duplicate copies of those events.
+    /// Positions of the decisions for duplicate copies of those events.
     private var copies: [(EventID, Int)] = []
 
     func contains(_ id: EventID) -> Bool { positions[id] != nil }
 
-    /// Adds the verdict of an event that is processed no further.
+    /// Adds the decision about an event that is processed no further.
     mutating func stop(_ decision: EventDecision) { all.append(decision) }
 
-    /// Adds a verified event. Its verdict follows later in this batch.
+    /// Adds a verified event. Its decision follows later in this batch.
     mutating func begin(_ id: EventID) {
         positions[id] = all.count
         all.append(EventDecision(id: id, .accepted))
@@ -66,7 +66,7 @@ struct Decisions {
         begin(waiting.event.id)
     }
 
-    /// Adds another copy of an event of this batch. It gets that event's verdict.
+    /// Adds another copy of an event of this batch. It gets that event's decision.
     mutating func addCopy(_ id: EventID) {
         copies.append((id, all.count))
         all.append(EventDecision(id: id, .duplicate))
@@ -99,8 +99,8 @@ struct Decisions {
         return retracted
     }
 
-    /// Gives copies their verdicts. Returns the finished events, those that senders may send again, and those of either
-    /// kind that were not kept. `isKept` is whether the batch is on disk.
+    /// Decides about copies. Returns the finished events, those that senders may send again, and those of either kind
+    /// that were not kept. `isKept` is whether the batch is on disk.
     mutating func conclude(isKept: Bool) -> (done: Set<EventID>, open: [EventID], notKept: [EventID]) {
         var notKept: [EventID] = []
         if !isKept {
@@ -122,7 +122,7 @@ struct Decisions {
     }
 }
 
-/// The position of a verdict in its submission, for verdicts that come later.
+/// The position of a decision in its submission, for decisions that come later.
 struct AnswerPlace: Hashable {
     /// The submission's number.
     let submission: Int
@@ -130,7 +130,7 @@ struct AnswerPlace: Hashable {
     let position: Int
 }
 
-/// Answers submissions after all of their verdicts are known.
+/// Answers submissions after all of their decisions are known.
 struct Answers {
     private struct Open {
         let completion: @Sendable ([EventDecision]) -> Void
@@ -159,14 +159,14 @@ struct Answers {
         }
     }
 
-    /// Answers a submission immediately, or later if verdicts are missing.
+    /// Answers a submission immediately, or later if decisions are missing.
     private mutating func answer(_ submission: Submission, _ decisions: [EventDecision], missing: Int) {
         defer { next += 1 }
         guard missing > 0 else { return submission.completion(decisions) }
         open[next] = Open(completion: submission.completion, decisions: decisions, missing: missing)
     }
 
-    /// Sets a missing verdict, and answers the submission if it was the last one.
+    /// Sets a missing decision, and answers the submission if it was the last one.
     private mutating func settle(_ place: AnswerPlace, _ result: EventDecision.Result) {
         guard var answer = open.removeValue(forKey: place.submission),
             answer.decisions.indices.contains(place.position)

@@ -22,7 +22,7 @@ struct BatchWrite {
     private(set) var held = 0
     /// The number of pushes, made or held, that are neither alerts nor silent.
     private(set) var special = 0
-    /// Events that authors took back and that may still be queued.
+    /// Events that authors took back or replaced, and that may still be queued.
     private(set) var withdrawals: [Withdrawal] = []
     /// When the last device that holds the current event is due. Nil if none holds it, or if the sender did not ask.
     private(set) var heldUntil: Timestamp?
@@ -140,7 +140,7 @@ struct OpenBatch {
         effects = BatchWrite(at: time, log: StepLog(logger: logger))
     }
 
-    /// Ends an event with its verdict.
+    /// Stops processing an event, with the decision about it.
     mutating func stop(_ step: PipelineStep, _ decision: EventDecision) {
         effects.log.note(step, decision.id)
         decisions.stop(decision)

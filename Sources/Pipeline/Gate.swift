@@ -8,7 +8,7 @@ struct IncomingEvent {
     let scanned: ScannedEvent
     let json: UnsafeRawBufferPointer
     let source: EventSource
-    /// The position of its verdict.
+    /// The position of its decision.
     let place: AnswerPlace
     /// The result of its signature check, if it was already done.
     let verification: Verification?
@@ -191,7 +191,7 @@ struct Gate {
 
 /// The gate's decision about an event. Every event in it is verified.
 enum GateResult {
-    /// Processing ends; the sender gets the verdict.
+    /// Processing ends; the sender gets the decision.
     case stopped(PipelineStep, EventDecision)
     /// Another copy of an event in progress.
     case repeated(EventID)

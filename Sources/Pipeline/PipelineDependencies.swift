@@ -113,8 +113,8 @@ package protocol NotificationSealer: Sendable {
     /// stricter form is sent then.
     func seal(_ notification: Notification, id: DeliveryID, for device: DeviceID) -> Notification?
 
-    /// Returns a mark that differs for each key that notifications to `device` were sealed to, without revealing the
-    /// key. Nil without a key.
+    /// Returns a fingerprint of the key that notifications to `device` are sealed to. It does not reveal the key. Nil
+    /// without a key.
     func keyMark(of device: DeviceID) -> Int64?
 }
 

@@ -235,7 +235,7 @@ package enum HoldReason: String, Sendable, CaseIterable {
     case backgroundBudget = "background-budget"
     /// The last push is still in progress.
     case underWay = "under-way"
-    /// The outbox has no capacity for its push service, or for that service's host. A device with a cooldown of 0 thus
+    /// The outbox has no capacity for its push service, or for its endpoint's host. A device with a cooldown of 0 thus
     /// gets single pushes while its push service keeps up, and batches while it does not.
     case behind
 

@@ -6,10 +6,10 @@ import Registry
 import Rules
 import Storage
 
-/// The registry stage: keeps the match index up to date, and writes the registrations and lists from events. Those in a
-/// row are written in one transaction.
+/// The registry stage: keeps the match index up to date, and writes the registrations and lists from events.
+/// Consecutive ones form a ``Row``, which is written in one transaction.
 struct RegistryStage: ~Copyable {
-    /// The results of writing a row.
+    /// The results of writing a ``Row``.
     struct RowResult {
         fileprivate(set) var outcomes: [EventOutcome] = []
         /// Accounts' own lists that are known now, or cannot be fetched now.
@@ -18,7 +18,7 @@ struct RegistryStage: ~Copyable {
         fileprivate(set) var notKept: [EventID] = []
     }
 
-    /// Events for one transaction of the registry: registrations, lists of relays and devices, or accounts' own lists.
+    /// Consecutive events for one transaction: registrations, lists of relays and devices, or accounts' own lists.
     private struct Row {
         var registrations: [Event] = []
         /// The registrations from a listed network.

@@ -37,14 +37,14 @@ struct EventContext {
     private static let listCapacity = 20_000
     /// The time before a failed search is repeated.
     private static let timeout: Duration = .minutes(10)
-    /// The maximum number of things to fetch because one event mentions them.
+    /// The maximum number of profiles and events to fetch for the mentions of one event.
     private static let wantsLimit = 12
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
     /// The newest known versions of addressable events.
     private var addressed = BoundedCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: 2 * listCapacity)
-    /// When relays were last asked for each thing.
+    /// When relays were last asked for each piece of context.
     private var askedAt: BoundedCache<ContextWant, Timestamp>
     private let store: ContextStore?
     private let capacities: (profiles: Int, notes: Int)
@@ -217,7 +217,7 @@ struct EventContext {
         addressed.value(of: address).flatMap { note($0.id)?.content }
     }
 
-    /// Whether this unknown thing was not requested in the last ten minutes.
+    /// Whether this missing context was not requested in the last ten minutes.
     mutating func isWorthSeeking(_ want: ContextWant, at now: Timestamp) -> Bool {
         guard let last = askedAt.value(of: want) else { return true }
         return now - last >= Self.timeout

@@ -6,7 +6,7 @@ import Nostr
 struct WaitingEvent {
     let event: Event
     let source: EventSource
-    /// The positions of its verdict and of its copies' verdicts.
+    /// The positions of its decision and of its copies' decisions.
     var places: [AnswerPlace]
 }
 
@@ -17,7 +17,7 @@ struct WaitingEvent {
 ///
 /// A waiting event is not stored, remembered or answered. It continues when all its context was found, when no relay
 /// has the rest, or after the timeout (``PipelineSettings/contextWait``). The context that a batch needs is one fetch,
-/// and the same thing is never fetched twice at the same time.
+/// and the same context is never fetched twice at the same time.
 struct WaitingEvents {
     /// The limits of waiting.
     struct Limits {
@@ -47,7 +47,7 @@ struct WaitingEvents {
     private var bytes = 0
     /// The timeouts in ascending order. Some of their events have left already.
     private var deadlines: Deque<(moment: Timestamp, id: EventID)> = []
-    /// The events that wait for each thing. Some of them have left already.
+    /// The events that wait for each piece of context. Some of them have left already.
     private var waitingFor: [ContextWant: [EventID]] = [:]
     /// Parts of the next fetch.
     private var wanted = ContextWants()

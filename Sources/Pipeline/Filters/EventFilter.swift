@@ -19,7 +19,7 @@ package struct EventFilter: Sendable {
     package var need = FollowNeed.nothing
     /// Whether it runs after rendering and gets the notification.
     package var isAskedAfterRendering = false
-    /// Answers questions with one verdict each, in order. Called on the pipeline's thread, which waits.
+    /// Answers questions with one decision each, in order. Called on the pipeline's thread, which waits.
     package var decide: @Sendable ([FilterQuestion]) -> [FilterDecision]
 
     package init(

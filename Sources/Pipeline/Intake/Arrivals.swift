@@ -36,14 +36,14 @@ package struct Arrivals: Sendable {
     }
 }
 
-/// Events that were submitted together, and the closure that takes their verdicts.
+/// Events that were submitted together, and the closure that takes their decisions.
 package struct Submission: Sendable {
     /// The bytes of one JSON object each.
     package let events: [[UInt8]]
     package let source: EventSource
     /// Whether this process made and signed the events, so that their signatures need no check.
     let isOurs: Bool
-    /// Called once with a verdict for each event in order: on the pipeline's thread, or on the submitter's if refused.
+    /// Called once with a decision for each event in order: on the pipeline's thread, or on the submitter's if refused.
     package let completion: @Sendable ([EventDecision]) -> Void
 
     /// The total size of the events in bytes.
@@ -75,7 +75,7 @@ package enum EventSource: Sendable {
     /// The router's API. The router made and signed the event, which represents a caller's notification.
     case api(NotificationOrder)
 
-    /// Whether the sender gets the verdict.
+    /// Whether the sender gets the decision.
     var isAnswered: Bool {
         switch self {
         case .socket, .api: true

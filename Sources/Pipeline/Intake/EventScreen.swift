@@ -66,7 +66,7 @@ package final class EventScreen: Sendable {
         self.passed = passed
     }
 
-    /// Returns the screening for one reader of events from `source`. Events from answered sources are never skipped,
+    /// Returns a prefilter for one reader of events from `source`. Events from answered sources are never skipped,
     /// because each one is verified.
     package func prefilter(of source: EventSource) -> any EventPrefilter {
         ScreenedReading(screen: self, source: source, logger: logger, passed: passed)

@@ -10,11 +10,11 @@ import Synchronization
 package final class Intake: Sendable {
     private struct State {
         var submissions = Deque<Submission>()
-        /// How many submissions the owner has taken so far, without requests.
+        /// How many submissions the pipeline has taken so far, without requests.
         var taken = 0
         /// API requests, which come after events.
         var requests = RequestBacklog()
-        /// The number of events that the owner took last, without requests.
+        /// The number of events that the pipeline took last, without requests.
         var underWay = 0
         /// Ended fetches, and the number of submissions before each end.
         var endedFetches: [(number: Int, isAnswered: Bool, after: Int)] = []
@@ -68,7 +68,7 @@ package final class Intake: Sendable {
             self.bytes -= bytes - requests.bytes
         }
 
-        /// Whether the caller must wake the owner. Resets the flag.
+        /// Whether the caller must wake the pipeline. Resets the flag.
         mutating func mustWake() -> Bool {
             defer { ownerSleeps = false }
             return ownerSleeps
@@ -78,19 +78,19 @@ package final class Intake: Sendable {
     /// The longest time that requests wait for their turn while events keep coming.
     private static let longestWait: Duration = .milliseconds(200)
 
-    /// The number of ends that wake the owner even if it does not wait for them.
+    /// The number of ends that wake the pipeline even if it does not wait for them.
     private static let maxEnds = 1_000
 
     private let state = Mutex(State())
     private let wake = MonotonicSemaphore()
     private let limit: Int
     private let byteLimit: ByteCount
-    /// The number of events that the owner gets at a time.
+    /// The number of events that the pipeline gets at a time.
     private let portion: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
     private let now: @Sendable () -> Deadline
 
-    /// Refuses events while `limit` events or `byteLimit` bytes of them wait. The owner gets `portion` events at a
+    /// Refuses events while `limit` events or `byteLimit` bytes of them wait. The pipeline gets `portion` events at a
     /// time, or more if the last submission has more. The pushes of a portion can be sent while the next portion is
     /// processed. `answered` receives the time that the answer to each submission took, on the pipeline's thread.
     package init(
@@ -139,7 +139,7 @@ package final class Intake: Sendable {
         for (submission, refusal) in refusals { Self.refuse(submission, refusal) }
     }
 
-    /// Wakes the owner if `body` returns true. Returns the result of `body`.
+    /// Wakes the pipeline if `body` returns true. Returns the result of `body`.
     @discardableResult
     private func change(_ body: (inout sending State) -> Bool) -> Bool {
         let (isCalled, mustWake) = state.withLock { state in
@@ -198,8 +198,8 @@ package final class Intake: Sendable {
     /// Notifies the pipeline how deliveries ended. After `close()` only the outbox records this. Can be called from any
     /// thread; never blocks.
     ///
-    /// If no held push waits for them, the owner gets them with the next arrivals, because each wake-up costs a batch.
-    /// Returns whether the owner is woken.
+    /// If no held push waits for them, the pipeline gets them with the next arrivals, because each wake-up costs a
+    /// batch. Returns whether the pipeline is woken.
     @discardableResult
     package func ended(_ ends: [CompletedPush]) -> Bool {
         guard !ends.isEmpty else { return false }
@@ -210,7 +210,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Sets whether the end of a delivery may release a held push. The owner calls this before it takes arrivals.
+    /// Sets whether the end of a delivery may release a held push. The pipeline calls this before it takes arrivals.
     func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
     /// Returns a portion of the arrivals. Blocks until there are some or `timeout` has passed. Nil after the intake is
@@ -355,7 +355,7 @@ struct RequestBacklog {
 }
 
 extension Submission {
-    /// The same events as submissions of one event each. The sender gets all verdicts together.
+    /// The same events as submissions of one event each. The sender gets all decisions together.
     fileprivate var parts: [Submission] {
         guard events.count > 1 else { return [self] }
         let decisions = GatheredAnswers(events.count, completion)
@@ -365,7 +365,7 @@ extension Submission {
     }
 }
 
-/// Collects the verdicts of a submission's events, which come one by one.
+/// Collects the decisions of a submission's events, which come one by one.
 private final class GatheredAnswers: Sendable {
     private struct State {
         var decisions: [EventDecision?]
@@ -380,7 +380,7 @@ private final class GatheredAnswers: Sendable {
         self.completion = completion
     }
 
-    /// Adds the verdict of the event with that number; `decisions` contains one.
+    /// Adds the decision about the event with that number; `decisions` contains one.
     func add(_ decisions: [EventDecision], _ number: Int) {
         let all = state.withLock { state -> [EventDecision]? in
             if state.decisions[number] == nil { state.missing -= 1 }

@@ -24,8 +24,8 @@ final class SignatureLookahead {
     private var recent = (events: 0, checks: 0)
     /// The started checks whose results were not taken yet, and the number of each event's check by position.
     private var begun: (checks: SignatureChecks, numbers: [Int?])?
-    /// The events of the last submissions that were read. A copy of an event uses the first copy's verdict if that is
-    /// valid.
+    /// The events of the last submissions that were read. Their copies are not verified ahead, because the gate does
+    /// not verify them if the first copy is valid.
     private var lookedAt: Set<EventID> = []
     private var lookedAtBefore: Set<EventID> = []
     /// A larger set is deallocated after use.

@@ -5,7 +5,7 @@ import Push
 import Registry
 import Rules
 
-/// An unpaced push to one device: everything about it that does not depend on its time.
+/// A push to one device before pacing: everything about it that does not depend on when it is sent.
 struct Draft {
     fileprivate enum Content {
         case rendered(by: Renderer)

@@ -59,7 +59,7 @@ final class Renderer {
         return rendering
     }
 
-    /// The signal's set, which is looked up once. `names` must not change while an event is processed.
+    /// Returns ``signal`` as a set, looked up once. `names` must not change while an event is processed.
     func signals(of names: SignalNames) -> SignalSet {
         if let signals { return signals }
         let signals = names[signal]
@@ -101,7 +101,7 @@ final class Renderer {
         one > .epoch && other > .epoch ? min(one, other) : max(max(one, other), .epoch)
     }
 
-    /// A mark that is equal for all events that replace each other, even after a restart.
+    /// Returns a hash of the push's pace key (``PaceMatch/mark``), which stays the same after a restart.
     private func paceMark(of push: PacedPush, context: inout EventContext, at now: Timestamp) -> Int64 {
         let input = paceInput ?? input(context: &context)
         paceInput = input

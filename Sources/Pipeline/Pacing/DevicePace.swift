@@ -26,7 +26,7 @@ package struct DevicePace: Hashable, Sendable {
     /// Adds a stored group.
     mutating func restore(_ group: HeldGroup) { groups.append(group) }
 
-    /// Admits one more match. `hasCapacity` matters only if no other obstacle exists; see ``isReady(for:_:at:)``.
+    /// Admits one more match. `hasCapacity` matters only without a postponement; see ``isReady(for:_:at:)``.
     mutating func admit(
         _ match: PaceMatch,
         account: PublicKey,
@@ -80,7 +80,7 @@ package struct DevicePace: Hashable, Sendable {
         return taken
     }
 
-    /// The group that is named after an event.
+    /// The group whose first event was `first`.
     func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
     /// Removes an event from the group named after `first`; an empty group is removed too. Returns the former group, or
@@ -105,14 +105,13 @@ package struct DevicePace: Hashable, Sendable {
         return due == .distantFuture ? nil : due
     }
 
-    /// The obstacle for one more match of that nature that may not pass quiet hours.
+    /// The postponement of one more match of that nature that may not pass quiet hours.
     mutating func postponement(to pace: Pace, _ nature: PushNature = .alert, at now: Timestamp) -> Postponement? {
         settle(pace, at: now)
         let turn = PushHistory.Turn(nature: nature, hasOverflowed: history.isWindowFull(pace, at: now))
         return history.postponement(turn, pace, at: now)
     }
 
-    /// The obstacle for a held group now.
     mutating func postponement(to group: HeldGroup, _ pace: Pace, at now: Timestamp) -> Postponement? {
         settle(pace, at: now)
         return history.postponement(group.turn, pace, at: now)
@@ -189,7 +188,7 @@ package struct DevicePace: Hashable, Sendable {
         return along
     }
 
-    /// Groups without an obstacle, the oldest first.
+    /// Groups that may be sent now, the oldest first.
     private func readyGroups(_ pace: Pace, at now: Timestamp) -> [HeldGroup] {
         groups.filter { history.postponement($0.turn, pace, at: now) == nil }
             .sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }

@@ -49,7 +49,7 @@ package struct HeldGroup: Hashable, Sendable {
     /// The slot among the device's groups, which identifies it on disk.
     let slot: UInt8
     var nature: PushNature
-    /// The mark of matches that replace each other; nil if all count.
+    /// The ``PaceMatch/mark`` of its matches, of which only the latest counts; nil if all count.
     var mark: Int64?
     /// When the latest event was made, in seconds since 1970; 0 in a counted group.
     var madeAt: Int64

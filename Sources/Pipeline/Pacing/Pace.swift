@@ -87,7 +87,7 @@ package struct PacingPolicy: Sendable, Hashable {
     }
 
     /// Returns the pace of a device of `platform` with those preferences. Bounds apply only to preferences, not to
-    /// defaults. Without a cooldown every push is sent, even silent ones. Preferences are stored unchanged and limited
+    /// defaults. Without a cooldown, silent pushes have no hourly limit. Preferences are stored unchanged and limited
     /// here, so that other bounds apply after a reload.
     package func pace(for preferences: PacePreferences, on platform: String) -> Pace {
         let batch = preferences.batch

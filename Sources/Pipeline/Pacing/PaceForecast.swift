@@ -8,9 +8,9 @@ import Registry
 package struct PaceForecast: Sendable, Hashable {
     /// When a push may be sent.
     package struct Turn: Sendable, Hashable {
-        /// Nil means immediately, or when the obstacle is gone.
+        /// Nil means immediately, or after another event; then there is a reason.
         package let at: Timestamp?
-        /// The obstacle that lasts longest.
+        /// The reason that lasts longest; nil if it may be sent immediately.
         package let reason: HoldReason?
 
         fileprivate init(_ postponement: Postponement?) {

@@ -66,7 +66,7 @@ struct Pacing {
 
     // MARK: Settings
 
-    /// Whether throttling is enabled. If not, pushes need no capacity in the outbox either.
+    /// Whether pacing is enabled. If not, pushes need no capacity in the outbox either.
     var isOn: Bool { policy != nil }
 
     /// Switches to other bounds and defaults.
@@ -137,7 +137,7 @@ struct Pacing {
         now: Timestamp
     ) -> Decision {
         let device = target.device
-        // Background pushes are never batched, so they skip the capacity check.
+        // A special push never becomes part of a batch, so it is sent even without capacity.
         if hasCapacity || match.nature == .special, bypasses(match, at: pace, now: now) {
             return .bypasses(after: match.mark.flatMap { pacer.take($0, of: device) })
         }

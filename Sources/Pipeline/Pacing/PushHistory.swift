@@ -14,7 +14,7 @@ package struct PaceMatch: Sendable {
     let expiresAt: Timestamp
     var pace = PushPace.batch
     let nature: PushNature
-    /// The mark of matches that replace each other; nil if all count.
+    /// A hash of the pace key. A later match with the same hash replaces a held one. Nil if all matches count.
     var mark: Int64?
     /// When the event was made, in seconds since 1970; only used with a mark.
     var madeAt: Int64 = 0
@@ -36,7 +36,7 @@ package struct PaceMatch: Sendable {
     }
 }
 
-/// The obstacle to a push to a device.
+/// The reason why a push to a device must wait, and until when.
 struct Postponement: Equatable {
     /// The earliest end; the distant future if another event must happen first.
     let until: Timestamp
@@ -123,7 +123,7 @@ struct PushHistory: Hashable, Sendable {
         pace.backgroundPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
     }
 
-    /// The obstacle that lasts longest; nil if there is none.
+    /// The postponement that lasts longest; nil if the push may be sent now.
     func postponement(_ turn: Turn, _ pace: Pace, at now: Timestamp) -> Postponement? {
         // Without a cooldown, pushes do not wait for the end of the one before.
         guard underWay == nil || pace.cooldown == .zero || turn.isDue else {

@@ -31,7 +31,7 @@ package struct Delivery: Sendable, Hashable {
 
 /// Sends deliveries for one platform of one app. Instances of the plugin host conform to it.
 package protocol Transport: Sendable {
-    /// Makes attempts that are due at the same time. Calls each completion exactly once, from any thread, perhaps
+    /// Sends attempts that are due at the same time. Calls each completion exactly once, from any thread, perhaps
     /// before this returns. The host enforces a timeout, so a plugin that does not answer results in a retry.
     func deliver(_ attempts: [DeliveryAttempt])
 }

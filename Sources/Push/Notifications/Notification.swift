@@ -3,7 +3,7 @@ import Core
 /// A notification that rules made from an event, independent of any platform. A transport plugin turns it into its push
 /// service's request.
 ///
-/// In ``Mode/wake`` only `signal` and `count` are set; in ``Mode/nudge`` also the neutral texts and their presentation.
+/// In ``Mode/wake`` its only content is `signal` and `count`; ``Mode/nudge`` adds neutral texts and their presentation.
 /// In ``Mode/sealed`` either ``sealed`` contains all the rest, or the transport encrypts the fields here. Texts are
 /// UTF-8 of any length; the transport shortens them.
 package struct Notification: Sendable, Hashable {
@@ -260,7 +260,7 @@ package struct Notification: Sendable, Hashable {
     }
 
     /// Returns the notification to send after `outcome`: the stricter form if this one is too large, has an unsupported
-    /// mode, or has nothing to show. Nil if `outcome` is final.
+    /// mode, or has no content to show. Nil after other outcomes, and if this is a wake-up.
     package func downgraded(after outcome: Outcome) -> Notification? {
         guard outcome.kind == .rejected else { return nil }
         switch outcome.reason {

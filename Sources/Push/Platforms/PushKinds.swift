@@ -151,9 +151,9 @@ package struct PresentationKey: Hashable, Sendable {
 
 /// The values that a summary of several events gets from the blocks of its rules.
 package struct SummaryBlock: Hashable, Sendable {
-    /// Only rules whose blocks meet it count. If there are none, there is no block.
+    /// The condition that a rule's block must meet to count, if any. If no rule counts, there is no block.
     package let of: Condition?
-    /// Whether only rules count that show something.
+    /// Whether only rules that show something count.
     package let isOfShownRules: Bool
     package let members: [Member]
 

@@ -103,7 +103,7 @@ package enum SealingError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SealingKey {
-    /// A number that differs between keys, without revealing more about them.
+    /// A fingerprint of the key: a number that differs between keys, and reveals no more about them.
     package var mark: Int64 {
         let bytes =
             switch self {

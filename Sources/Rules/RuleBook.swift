@@ -6,10 +6,10 @@ import Storage
 /// An operator's rules in order. The first match decides. Apps may have separate books.
 package struct RuleBook: Sendable {
     package let rules: [Rule]
-    /// The file's texts for batches.
+    /// The rules file's `summary`.
     private let summary: NotificationTemplate
     let nudge: NeutralTemplates
-    /// The texts for batches.
+    /// The templates of batches, made from `summary`, `nudge` and the rules.
     private let batch: BatchTemplates
     /// The same if all events of the batch have low urgency.
     private let quietBatch: BatchTemplates
@@ -181,7 +181,7 @@ struct RuleIndex: Sendable {
     subscript(kind: UInt16) -> [Rule] { byKind[kind] ?? others }
 }
 
-/// A summary of what rules are for.
+/// An overview of a file's rules for operators: their number, kinds and signals.
 package struct RuleOutline: Hashable, Sendable {
     /// The number of rules.
     package var count = 0

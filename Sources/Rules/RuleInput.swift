@@ -3,7 +3,7 @@ import Nostr
 import Push
 import Synchronization
 
-/// The input of a rule: an event in relation to one recipient.
+/// The input for rendering a rule's notification: an event in relation to one recipient.
 package struct RuleInput: Sendable {
     package var event: Event {
         get { facts.event }

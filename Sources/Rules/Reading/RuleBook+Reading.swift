@@ -152,7 +152,7 @@ extension RuleBook {
     }
 }
 
-/// Finds unreachable rules, because earlier rules take all of their events. Only reliable if all rules could be read.
+/// Finds rules that no event reaches, because earlier rules take them all. Only reliable if all rules could be read.
 enum RuleReach {
     /// `values` are the locations of `rules` in their files.
     static func check(_ rules: [Rule], _ values: [YAMLValue]) {

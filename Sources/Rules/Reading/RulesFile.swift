@@ -35,7 +35,7 @@ package struct RulesFile: Sendable {
     }
 }
 
-/// Sets of keys, shared by books.
+/// A cache of the public keys in key files, shared by rule books.
 final class KeySets: Sendable {
     private let sets = Mutex<[String: Set<PublicKey>]>([:])
 

@@ -2,9 +2,9 @@ import Core
 import Push
 import Storage
 
-/// Replaces a notification that must not reveal its event (``Mode/nudge``), and is the visible part of a sealed one. It
-/// combines the file's `nudge` with sounds and the like of a rule. It knows only the number of events. It is a class,
-/// because it contains many templates and each rendering uses it.
+/// The templates of a notification that must not reveal its event (``Mode/nudge``), and of the visible part of a sealed
+/// one. They combine the file's `nudge` with sounds and the like of a rule, and know only the number of events. This is
+/// a class, because it contains many templates and each rendering uses it.
 final class NeutralTemplates: Sendable {
     let template: NotificationTemplate
     /// The texts for one event, rendered once because this case is the most frequent.

@@ -24,7 +24,7 @@ enum TemplateFunction: Hashable, Sendable {
     case lower
     /// Millisatoshis in satoshis.
     case sats
-    /// A whole number.
+    /// A number rounded to a whole one, half away from 0.
     case round
     /// A number in the text's language, with that many decimals, or as many as there are if nil.
     case number(Int?)

@@ -1,7 +1,7 @@
 import Core
 import GRDB
 
-/// The key of a daily count: the day and what is counted, without data about users.
+/// The key of a daily count: day, category, platform, app, mode and language. It has no data about users.
 package struct DailyFigure: Hashable, Sendable {
     package enum Category: String, Sendable, Hashable, CaseIterable {
         /// The number of notifications for devices, including batched ones.

@@ -142,8 +142,8 @@ struct Lifetime: Sendable {
         self.span = span
     }
 
-    /// When a push service should drop the notification. The epoch means that the transport decides, also if `now` is
-    /// unknown.
+    /// When a push service should drop the notification. The epoch means that the transport decides, because the rule
+    /// sets no time or `now` is unknown.
     func end(from now: Timestamp) -> Timestamp {
         guard let span, now > .epoch else { return .epoch }
         return now + span

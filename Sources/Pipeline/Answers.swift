@@ -1,6 +1,6 @@
 import Nostr
 
-/// The pipeline's decision about an event, as its sender gets it.
+/// The pipeline's decision about an event, for the event's sender.
 package struct EventDecision: Sendable, Hashable {
     package enum Result: Sendable, Hashable {
         /// The event was accepted, and its pushes are on disk.

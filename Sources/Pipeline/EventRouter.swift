@@ -76,7 +76,7 @@ final class EventRouter {
     // MARK: The gate
 
     /// Takes submissions through the gate and the stages after it. `following` are the submissions of the next call,
-    /// `number` is the first one's number for its answer. `beat` is called before each submission.
+    /// `number` is the number of the first submission, for its answer. `beat` is called before each submission.
     func admit(
         _ submissions: [Submission],
         before following: [Submission]?,

@@ -115,7 +115,7 @@ struct Composer {
         )
     }
 
-    /// The notification of a draft, as the delivery `id`.
+    /// Returns the notification of a draft for the delivery `id`.
     func compose(_ draft: inout Draft, id: DeliveryID, _ context: inout EventContext, at now: Timestamp) -> Notification
     {
         switch draft.content {

@@ -12,9 +12,9 @@ package struct DeviceListing: Hashable, Sendable {
     package var account: PublicKey
     package var route: Route
     package var mode: Mode?
-    /// The signals that wake it, the well-known ones first.
+    /// The signals that it wants, the well-known ones first.
     package var signals: [Signal]
-    /// When the owner dated the registration, in seconds since 1970.
+    /// The registration's `created_at`, in seconds since 1970.
     package var createdAt: Int64
     package var registeredAt: Timestamp
     /// When it was first registered.
@@ -24,7 +24,7 @@ package struct DeviceListing: Hashable, Sendable {
     package var countsUntil: Timestamp?
     /// Whether the target belongs to another account, so the router sends no pushes there for this one.
     package var waitsForCode: Bool
-    /// Nil where it is not switched off.
+    /// Nil if it is not disabled.
     package var suspension: DeviceSuspension?
 }
 
@@ -32,7 +32,7 @@ package struct DeviceListing: Hashable, Sendable {
 package struct DeviceCount: Hashable, Sendable {
     package var route: Route
     package var mode: Mode?
-    /// The language that the app registered, such as `de`; empty where it is not known.
+    /// The language that the app registered, such as `de`; empty if it is not known.
     package var language: String
     package var count: Int
 }
@@ -41,7 +41,7 @@ package struct DeviceCount: Hashable, Sendable {
 package struct WaitingRegistration: Hashable, Sendable {
     package var slot: RegistrationSlot
     package var root: PublicKey
-    /// When its author dated it, in seconds since 1970.
+    /// Its `created_at`, in seconds since 1970.
     package var createdAt: Int64
 }
 
@@ -59,13 +59,13 @@ extension Registry {
     /// Counts registered devices by their shared properties. The same combination may occur several times.
     package func deviceCounts() throws -> [DeviceCount] { try store.read { try $0.deviceCounts() } }
 
-    /// Nil when it is no longer registered.
+    /// Returns a device; nil if it is no longer registered.
     package func listing(of device: DeviceID) throws -> DeviceListing? {
         let previous = DeviceID(rawValue: device.rawValue - 1)
         return try devices(after: previous, limit: 1).first { $0.device == device }
     }
 
-    /// Registrations that wait for a root identity, or for any; the first ones to arrive come first.
+    /// Returns registrations that wait for `root`, or for any root identity if it is nil, in order of arrival.
     package func waitingRegistrations(for root: PublicKey? = nil, limit: Int = 1000) throws -> [WaitingRegistration] {
         try store.readOnce { try $0.waitingRegistrations(for: root, limit: limit) }
     }

@@ -31,9 +31,9 @@ package struct GroupChange: Hashable, Sendable {
     package var removed = 0
     /// Accounts that left on their own. They stay out until they return on their own.
     package var left: [PublicKey] = []
-    /// Those without a device of the app.
+    /// Accounts without a device of the app.
     package var unknown: [PublicKey] = []
-    /// Those who are in as many groups as one may be.
+    /// Accounts that are already in ``Registry/maxGroups`` groups.
     package var full: [PublicKey] = []
 }
 
@@ -43,9 +43,9 @@ package struct GroupMembership: Hashable, Sendable {
     package var since: Timestamp
 }
 
-/// A group exists while it has members. An account is a member while it has a device here.
+/// Groups of users. A group exists while accounts are in it or have left it, and still have a device here.
 extension Registry {
-    /// In how many groups an account may be.
+    /// The maximum number of groups of one account.
     package static let maxGroups = 100
 
     /// Adds and removes accounts for a sender. Accounts that left on their own are not added.
@@ -98,12 +98,12 @@ extension Registry {
         }
     }
 
-    /// The groups of an account, by app and name.
+    /// Returns the groups of an account, ordered by app and name.
     package func groups(of account: PublicKey) throws -> [GroupMembership] {
         try store.read { try $0.groups(of: account) }
     }
 
-    /// The groups of an app, by name, and how many are in each.
+    /// Returns the groups of an app, ordered by name, with the number of members of each.
     package func groups(of app: String) throws -> [(name: GroupName, members: Int)] {
         try store.read { rows in
             try rows.all(
@@ -143,7 +143,7 @@ extension RegistryRows {
         try hasLeft(account, in: name) == true
     }
 
-    /// Nil where the account has nothing to do with the group.
+    /// Returns true if the account left the group, false if it is a member, and nil if it is neither.
     private func hasLeft(_ account: PublicKey, in name: GroupName) throws -> Bool? {
         try one(
             "SELECT has_left FROM group_members WHERE app = ? AND name = ? AND account = ?",

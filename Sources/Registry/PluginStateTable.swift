@@ -18,13 +18,13 @@ package final class PluginStateTable: Sendable {
         }
     }
 
-    /// How long the values of an owner are kept that is not in use.
+    /// How long the values of an unused owner are kept.
     private static let memory: Duration = .days(30)
 
     private let store: RegistryStore
     private let vault: TokenVault
 
-    /// Throws a ``RegistryStoreError`` when the store belongs to another identity.
+    /// Throws a ``RegistryStoreError`` if the store belongs to another identity.
     package init(
         store: RegistryStore,
         identity: KeyPair,
@@ -34,7 +34,7 @@ package final class PluginStateTable: Sendable {
         vault = try TokenVault(store.claim(for: identity).ring, random: random)
     }
 
-    /// The stored entries of an owner, and how many cannot be read.
+    /// Returns the stored entries of an owner, and the number of entries that cannot be read.
     package func entries(of owner: String) throws -> (entries: [StateEntry], unreadable: Int) {
         let rows = try store.read { try $0.sealedStates(of: owner) }
         let entries = rows.compactMap { vault.openState($0, ofOwner: owner) }

@@ -6,13 +6,13 @@ import Push
 /// The database of registered devices, their accounts and lists.
 ///
 /// Safe to call from any thread. When a call returns, its changes are on disk. The caller owns the ``MatchIndex`` that
-/// ``load(signals:languages:)`` creates and updates it with ``update(_:from:each:)``. All errors thrown are
+/// ``load(signals:languages:from:)`` creates and updates it with ``update(_:from:each:)``. All errors thrown are
 /// ``RegistryStoreError``s or the store's own.
 package final class Registry: Sendable {
     package let store: RegistryStore
     /// The keys that registrations name and are encrypted to.
     package let keys: RouterKeys
-    /// Whether values may be sealed under a root from before the last change of the router's key.
+    /// Whether all values are sealed under the newest root.
     package let isResealed: Bool
     /// Internal, because extensions in other files need it.
     let now: @Sendable () -> Timestamp
@@ -133,7 +133,7 @@ package final class Registry: Sendable {
         if !store.isForReading { try targetAdoption.run(platforms) }
     }
 
-    /// Reads registrations by what other transports say from now on, as after a reload of the plugins.
+    /// Replaces the platforms by which registrations are read, as after a reload of the plugins.
     package func replacePlatforms(with catalog: PlatformCatalog) throws {
         platforms.replace(with: catalog)
         if !store.isForReading { try targetAdoption.run(catalog) }
@@ -141,56 +141,57 @@ package final class Registry: Sendable {
 
     // MARK: Registrations
 
-    /// Applies a registration event (kind 10062 or 30062) whose signature was verified. `isListed`: it came
-    /// from a network whose clients may register where only who is listed may.
+    /// Applies a registration event (kind 10062 or 30062) whose signature was verified. `isListed`: it came from an
+    /// allowed network.
     package func apply(_ event: Event, isListed: Bool = false) throws -> RegistrationResult {
         try apply([event], listed: isListed ? [event.id] : []).first ?? .notForUs
     }
 
-    /// Applies events in their order, in one transaction; `listed` are those from listed networks. Answers with as many
-    /// results.
+    /// Applies events in order, in one transaction, and returns one result for each. `listed` are those from allowed
+    /// networks.
     package func apply(_ events: [Event], listed: Set<EventID> = []) throws -> [RegistrationResult] {
         try store.portions(of: events).flatMap { try registrations.apply($0, listed: listed) }
     }
 
     /// Ends the registrations that an author's deletion names. A deletion of everything also ends what other keys
-    /// registered for that author. Its signature must have been verified, and a request to vanish must be for us.
+    /// registered for that author. Its signature must have been verified, and a request to vanish must be for this
+    /// relay.
     ///
     /// Returns how many registrations ended; nil when the deletion is dated too far ahead.
     package func apply(_ deletion: Deletion) throws -> Int? { try registrations.apply(deletion) }
 
-    /// Whether something that `author` signed is registered here or waits, or whether it has an account here.
+    /// Whether `author` has an account here, or is the signer or root of a registration that is current or waits.
     package func hasRegistered(_ author: PublicKey) throws -> Bool {
         try store.readOnce { try $0.hasRegistered(author) }
     }
 
     // MARK: Devices
 
-    /// Where `device` is now; nil when it is no longer registered.
+    /// Returns the current address of `device`; nil if it is no longer registered.
     package func address(of device: DeviceID) throws -> DeviceAddress? { try secrets.address(of: device) }
 
     /// The key that a notification to `device` is sealed to: the registration's `sealing_key`, else the keys of its
-    /// subscription, else the key that signed it. Nil when it is no longer registered.
+    /// subscription, else the key that signed it. Nil if it is no longer registered.
     package func sealingKey(of device: DeviceID) throws -> SealingKey? { try secrets.sealingKey(of: device) }
 
-    /// How a notification to `device` is sealed: to ``sealingKey(of:)``, from the key of the router that it is
-    /// registered to. Nil when it is no longer registered, or the router no longer has that key.
+    /// The keys for sealing a notification to `device`: ``sealingKey(of:)``, and the router's key that it is registered
+    /// to. Nil if it is no longer registered, or the router no longer has that key.
     package func sealing(of device: DeviceID) throws -> DeviceSealing? { try secrets.sealing(of: device) }
 
     /// The number of devices registered to each of the router's keys, by key number.
     package func devicesByRouterKey() throws -> [Int: Int] { try store.read { try $0.devicesByRouterKey() } }
 
-    /// The registration of `device` as a whole; nil when it is no longer registered.
+    /// The whole registration of `device`; nil if it is no longer registered.
     package func content(of device: DeviceID) throws -> RegistrationContent? { try secrets.content(of: device) }
 
-    /// The language that a device's app registered, such as `de`; empty where it is not known. Mostly without the disk
-    /// while pushes go to the device.
+    /// The language that a device's app registered, such as `de`; empty if it is not known. Usually cached while the
+    /// router sends pushes to the device.
     package func language(of device: DeviceID) throws -> String { try secrets.language(of: device) }
 
-    /// The language and region that a device's app registered; nil where none is known. Reads the disk.
+    /// The language and region that a device's app registered; nil if they are not known. Reads the disk.
     package func locale(of device: DeviceID) throws -> LanguageTag? { try secrets.locale(of: device) }
 
-    /// The pace and filters that a device prefers; nil when it is no longer registered.
+    /// The preferences of a device for pace and filters; nil if it is no longer registered.
     package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
 
     /// Changes a device's preferences until its app registers again. Returns false if the account has no such device.
@@ -199,8 +200,8 @@ package final class Registry: Sendable {
         try writer.change { rows, changes in try editor.apply(change, to: device, of: account, rows, &changes) }
     }
 
-    /// Removes a device for its operator. The event that registered it does not bring it back; a later one does.
-    /// Returns false when there is none.
+    /// Removes a device at an operator's request. A later event can register it again; the same event cannot. Returns
+    /// false if there is no such device.
     @discardableResult
     package func remove(_ device: DeviceID) throws -> Bool {
         try writer.change { rows, changes in
@@ -237,7 +238,7 @@ package final class Registry: Sendable {
                 secrets.forget(registered)
             }
         }
-        // Devices of the sealed ingress are known to this machine only.
+        // The devices of the sealed ingress are not replicated.
         let met = devices.filter { $0.rawValue < 0 }
         if !met.isEmpty {
             try store.writeHere {
@@ -251,23 +252,23 @@ package final class Registry: Sendable {
     // MARK: Lists
 
     /// Takes the newest list of relays (kind 10002, NIP-65) or of devices and message relays (kind 10050) of an account
-    /// or of a root identity that an account has to do with. Its signature must have been verified.
+    /// or of a root identity related to an account. Its signature must have been verified.
     package func learn(_ event: Event) throws -> ListResult {
         try learn([event]).first ?? .ignored
     }
 
-    /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
+    /// Takes lists in order, in one transaction, and returns one result for each. Writes only if a list is new.
     package func learn(_ events: [Event]) throws -> [ListResult] {
         try store.portions(of: events).flatMap { try identityLists.learn($0) }
     }
 
-    /// Whether the newest contact list known of `account` names `author`; nil when none is known. Asks the disk at most
-    /// once, and not for accounts that it was asked about lately.
+    /// Whether the newest known contact list of `account` names `author`; nil if none is known. Reads the disk at most
+    /// once, and not for recently used accounts.
     package func isFollowed(_ author: PublicKey, by account: PublicKey) throws -> Bool? {
         try accountLists.isFollowed(author, by: account)
     }
 
-    /// Whether a contact list with that mark would be the newest known of `account`, and is not dated too far ahead.
+    /// Whether a contact list with that mark would be the newest of `account`, and is not dated too far ahead.
     package func wantsContactList(of account: PublicKey, _ mark: SlotMark) throws -> Bool {
         try accountLists.wantsContactList(of: account, mark)
     }
@@ -282,14 +283,13 @@ package final class Registry: Sendable {
     /// Forgets all contact lists, because lists that are no longer updated become outdated.
     package func forgetFollowed() throws { try accountLists.forgetFollowed() }
 
-    /// The newest list of that kind known of `account`; nil when none is. Asks the disk at most once, and not for
-    /// accounts that it was asked about lately.
+    /// The newest known list of that kind of `account`; nil if none is known. Reads the disk at most once, and not for
+    /// recently used accounts.
     package func recipientList(_ kind: Kind, of account: PublicKey) throws -> RecipientList? {
         try accountLists.list(kind, of: account)
     }
 
-    /// Whether a list with that mark would be the newest known of its kind and `account`, and is not dated too far
-    /// ahead.
+    /// Whether a list with that mark would be the newest of its kind and `account`, and is not dated too far ahead.
     package func wantsRecipientList(_ kind: Kind, of account: PublicKey, _ mark: SlotMark) throws -> Bool {
         try accountLists.wants(kind, of: account, mark)
     }
@@ -305,8 +305,7 @@ package final class Registry: Sendable {
 
     // MARK: Devices of the sealed ingress
 
-    /// Says for each of `tokens` whether a push can be sent to it, and under which device number; a token that is met
-    /// for the first time gets one.
+    /// Returns for each of `tokens` whether a push can be sent to it, and its device number. A new token gets a number.
     package func admit(
         _ tokens: [IngressToken],
         limits: IngressDeviceLimits = IngressDeviceLimits()
@@ -314,10 +313,10 @@ package final class Registry: Sendable {
         try ingressDevices.admit(tokens, limits: limits)
     }
 
-    /// Where a device of the ingress is; nil when it is gone or forgotten.
+    /// The address of a device of the sealed ingress; nil if it is gone or forgotten.
     package func ingressAddress(of device: DeviceID) throws -> DeviceAddress? { try secrets.ingressAddress(of: device) }
 
-    /// Notes that its push service called a device gone, and forgets where it is.
+    /// Notes that a push service reported a device as gone, and deletes its address.
     package func markIngressDeviceGone(_ device: DeviceID) throws { try ingressDevices.markGone(device) }
 
     // MARK: The index
@@ -338,10 +337,10 @@ package final class Registry: Sendable {
         try index.load(signals, languages, from: feed ?? allChanges)
     }
 
-    /// Brings an index up to date, and removes former keys for messages whose time has run out; returns how many
-    /// changes of the registry that took. Cheap when there are none.
+    /// Brings an index up to date, and removes expired former keys for messages. Returns the number of applied changes.
+    /// Cheap if there are none.
     ///
-    /// `each` is called with each of them, after it was applied to the index.
+    /// `each` is called with each change after it was applied to the index.
     @discardableResult
     package func update(
         _ index: inout MatchIndex,
@@ -351,8 +350,8 @@ package final class Registry: Sendable {
         self.index.update(&index, from: feed ?? allChanges, each: each)
     }
 
-    /// Prepares an index for other rules, with their `signals` and `languages`. `each` receives the changes that the
-    /// index is brought up to date with.
+    /// Prepares an index for other rules, with their `signals` and `languages`. Pending changes are applied first, and
+    /// passed to `each`.
     package func rename(
         signals: [Signal],
         languages: [LanguageTag] = [],

@@ -7,7 +7,7 @@ import Nostr
 package struct RemoteSession: Hashable, Sendable {
     /// The key the client signs its requests with.
     package var client: PublicKey
-    /// When the client says it opened the session, in seconds since 1970.
+    /// When the client opened the session by its own clock, in seconds since 1970.
     package var openedAt: Int64
     /// When it was last used, to the precision of the stored time.
     package var usedAt: Timestamp
@@ -93,7 +93,7 @@ extension RegistryRows {
         try execute("DELETE FROM remote_sessions WHERE used_at < ?", [limit])
     }
 
-    /// The client that used this secret first: `client` if there was none.
+    /// Returns the client that used this secret first, which is `client` if there was none.
     func bind(_ secret: [UInt8], to client: PublicKey, at time: Timestamp) throws -> PublicKey? {
         try execute(
             "INSERT OR IGNORE INTO used_secrets (digest, client, used_at) VALUES (?, ?, ?)",

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import Nostr
 
-/// A key whose stored events at a relay were read, and the interest it was read with: bits without meaning to the
-/// registry.
+/// A key whose stored events at a relay were read, and the interest that it was read with: bits that the registry does
+/// not interpret.
 package struct ReadKey: Hashable, Sendable {
     package var url: String
     package var key: PublicKey
@@ -17,9 +17,9 @@ package struct ReadKey: Hashable, Sendable {
 }
 
 extension Registry {
-    /// Tells all members which keys were read at relays, and which keys must be read again. Updates their watch rows
-    /// too. `asked` are the bits of an interest that a relay query contains. Runs in one transaction, which all members
-    /// have when the call returns.
+    /// Records for all members which keys were read at relays, and which keys must be read again. Updates their watch
+    /// rows too. `asked` are the bits of an interest that a relay query contains. Runs in one transaction, which is in
+    /// the shared log when the call returns.
     package func share(read: [ReadKey], forgotten: [ReadKey], asked: UInt8) throws {
         guard !read.isEmpty || !forgotten.isEmpty else { return }
         try store.write { rows in
@@ -30,13 +30,13 @@ extension Registry {
 }
 
 extension RegistryRows {
-    /// The interest with which `key` was read at a relay by a member; nil: it was not.
+    /// The interest with which a member read `key` at a relay; nil if none has read it.
     package func readInterest(of key: PublicKey, at url: String) throws -> UInt8? {
         try one("SELECT interest FROM watch_read WHERE url = ? AND key = ?", [url, key.bytes.data])
             .map { UInt8(truncatingIfNeeded: $0[0] as Int64) }
     }
 
-    /// The interests with which `key` is watched at `relay`, together.
+    /// The union of the interests with which `key` is watched at `relay`.
     package func interests(in key: PublicKey, at relay: RelayNumber) throws -> UInt8 {
         let rows = try all(
             """

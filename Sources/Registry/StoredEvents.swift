@@ -36,12 +36,12 @@ extension Registry {
 }
 
 extension RegistryRows {
-    /// Keeps the newest event of a slot, to serve it back.
+    /// Stores the newest event of a slot, to be served to clients.
     func putEvent(_ event: Event, in slot: RegistrationSlot) throws {
         try putEvent(event, of: slot.author, slot: Self.name(slot))
     }
 
-    /// Keeps the newest event of its kind.
+    /// Stores the newest event of its kind.
     func putEvent(_ event: Event) throws {
         try putEvent(event, of: event.pubkey, slot: "kind \(event.kind.rawValue)")
     }

@@ -3,8 +3,8 @@ import GRDB
 import Nostr
 
 extension Registry {
-    /// Runs `body` on the rows about who is watched where, in one transaction that is on disk on return. Throws a
-    /// ``RegistryStoreError``, or what `body` throws.
+    /// Runs `body` on the watch rows in one transaction, which is on disk on return. Throws a ``RegistryStoreError``,
+    /// or what `body` throws.
     package func writeWatch<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
         try store.writeHere(body)
     }
@@ -30,7 +30,7 @@ package struct RelayNumber: RawRepresentable, Hashable, Comparable, Sendable {
 package struct StoredRelay: Hashable, Sendable {
     package var number: RelayNumber
     package var url: String
-    /// Up to when everything that it had was dealt with, in seconds since 1970; nil when that was never so.
+    /// The second, since 1970, up to which all events of the relay were processed; nil: never.
     package var mark: Int64?
 
     package init(number: RelayNumber, url: String, mark: Int64?) {
@@ -46,9 +46,9 @@ package struct WatchRow: Hashable, Sendable {
     package var owner: PublicKey
     package var key: PublicKey
     package var relay: RelayNumber
-    /// The interest in the key: bits without meaning to the registry.
+    /// The interest in the key: bits that the registry does not interpret.
     package var interest: UInt8
-    /// Nothing older concerns the key at this relay, in seconds since 1970.
+    /// Older events at this relay do not count for the key. In seconds since 1970.
     package var since: Int64
     /// Whether the events that the relay had stored for the key were read.
     package var isEstablished: Bool
@@ -165,7 +165,7 @@ extension RegistryRows {
         return Set(try rows.map { try key($0, "key") })
     }
 
-    /// The relays at which `key` is watched, on whosever behalf.
+    /// The relays at which `key` is watched for any owner.
     package func watchRelays(of key: PublicKey) throws -> [RelayNumber] {
         try all(
             """
@@ -193,8 +193,8 @@ extension RegistryRows {
         )
     }
 
-    /// Remembers that what `relay` had stored for `key` was read. Returns the interest with which the key is watched
-    /// there on its own behalf; nil when it is not.
+    /// Records that the stored events of `relay` for `key` were read. Returns the interest with which the key is
+    /// watched there on its own behalf; nil if it is not.
     package func establish(_ key: PublicKey, at relay: RelayNumber) throws -> UInt8? {
         let bytes = key.bytes.data
         try execute(
@@ -224,7 +224,7 @@ extension RegistryRows {
         )
     }
 
-    /// Nil for no bytes.
+    /// Returns nil for an empty column.
     private static func bytes32(_ row: Row, _ index: Int) throws -> Bytes32? {
         try row.withUnsafeData(atIndex: index) { data in
             guard let data, !data.isEmpty else { return nil }

@@ -11,7 +11,7 @@ package struct WatchedAccount: Hashable, Sendable {
     package var key: PublicKey
     /// When the oldest of its devices was first registered, in seconds since 1970.
     package var registeredAt: Int64
-    /// The relays that its registrations name; none: wherever its own lists say.
+    /// The relays that its registrations name. Empty: the relays of its own lists apply.
     package var relays: [String]
     /// The relays that the account reads (NIP-65), where others publish events for it.
     package var readRelays: [String]
@@ -47,7 +47,7 @@ extension Registry {
 }
 
 extension RegistryRows {
-    /// How many relays of an account's registrations are passed on.
+    /// The maximum number of relays from an account's registrations.
     private static let relaysPerAccount = 32
 
     /// Calls `body` for every account that has a device, or only for `account`. Devices for which `isBlocked` returns

@@ -3,8 +3,7 @@ import Nostr
 import Push
 import Synchronization
 
-/// Keeps the rules of access: those of the configuration in memory, those that commands made on disk. Looking something
-/// up reads memory only.
+/// The access rules of the configuration and of commands. They are kept in memory, so lookups do not read the disk.
 final class AccessControl: Sendable {
     private struct State {
         var mode: AccessMode
@@ -83,19 +82,19 @@ extension Registry {
         try changeAccess { _ in }
     }
 
-    /// Ends rules whose time is over. Cheap where there are none.
+    /// Removes expired rules. Cheap if there are none.
     package func endAccessRules() throws {
         guard let end = access.nextEnd, end <= now() else { return }
         let now = now()
         try changeAccess { try $0.removeRules(endedBy: now) }
     }
 
-    /// Whether a device is out of use because of a block.
+    /// Whether a rule blocks a device: its account, or the key that registered it.
     package func isBlocked(_ device: DeviceListing) -> Bool {
         access.isBlocked(device.slot.author, for: device.account)
     }
 
-    /// Makes a change, and takes devices out of use or back into it as it says.
+    /// Applies a change of rules: removes devices from the match index, or adds them again, as the new rules require.
     private func changeAccess<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
         let control = accessControl
         return try writer.change { rows, changes in

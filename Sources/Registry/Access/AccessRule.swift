@@ -1,7 +1,7 @@
 import Core
 import Nostr
 
-/// The subject of an access rule: a key, a network or an invitation.
+/// The subject of an access rule: a key, a network, an invitation or a relay.
 package enum AccessSubject: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case key, network, invitation, relay
@@ -9,11 +9,11 @@ package enum AccessSubject: Hashable, Sendable {
 
     /// An account, or a key that signs registrations for one.
     case key(PublicKey)
-    /// A network in CIDR notation, in one spelling.
+    /// A network in CIDR notation, normalized.
     case network(String)
-    /// A secret that opens a session, by the hex digits of its keyed digest.
+    /// A secret that opens a session (NIP-46), given as the hex digits of its keyed digest.
     case invitation(String)
-    /// A relay's URL in one spelling, or `*.` and the end of a host's name.
+    /// A relay's normalized URL, a host, or all hosts below one as in `*.example.com`.
     case relay(String)
 
     package var kind: Kind {
@@ -25,7 +25,7 @@ package enum AccessSubject: Hashable, Sendable {
         }
     }
 
-    /// As it is stored.
+    /// The text that the database stores.
     package var text: String {
         switch self {
         case .key(let key): key.hex
@@ -49,14 +49,14 @@ package enum AccessSubject: Hashable, Sendable {
 /// An operator's decision to allow or block a subject.
 package struct AccessRule: Hashable, Sendable {
     package var subject: AccessSubject
-    /// Else it allows.
+    /// Whether it blocks the subject; false: it allows it.
     package var isBlock: Bool
-    /// For operators only.
+    /// Shown to operators only.
     package var reason: String
     package var madeAt: Timestamp
     /// When the rule expires. Nil: never.
     package var until: Timestamp?
-    /// Whether the configuration says it, rather than a command.
+    /// Whether the rule is from the configuration; false: a command made it.
     package var isConfigured: Bool
 
     package init(
@@ -84,23 +84,23 @@ package enum AccessMode: String, Sendable, CaseIterable {
     case open
     /// Clients with a session opened by an invitation (NIP-46), and keys that are allowed by name.
     case inviteOnly = "invite-only"
-    /// Only who is allowed by name, or connects from a network that is.
+    /// Keys that are allowed by name, and clients on allowed networks.
     case allowlist
 }
 
 /// All current access rules. A block takes precedence over every rule that allows the same subject.
 package struct AccessList: Sendable {
     package let mode: AccessMode
-    /// Those of the configuration first.
+    /// The rules of the configuration first.
     package let rules: [AccessRule]
-    /// Blocked by name, or because they used an invitation that is blocked.
+    /// Keys that are blocked by name, or because they used a blocked invitation.
     package let blockedKeys: Set<PublicKey>
     private let allowedKeys: Set<PublicKey>
     private let blockedInvitations: Set<String>
-    /// When the first rule ends; nil: none does.
+    /// When the next rule expires; nil: no rule expires.
     package let nextEnd: Timestamp?
 
-    /// `invitees` are the clients that used invitations, by the digests of these.
+    /// `invitees` maps the digest of each used invitation to the client that used it.
     package init(
         mode: AccessMode = .open,
         rules: [AccessRule] = [],
@@ -130,7 +130,7 @@ package struct AccessList: Sendable {
 
     package func isBlocked(_ key: PublicKey) -> Bool { blockedKeys.contains(key) }
 
-    /// Whether a device is out of use that `author` registered for `account`.
+    /// Whether a rule blocks a device that `author` registered for `account`.
     package func isBlocked(_ author: PublicKey, for account: PublicKey) -> Bool {
         !blockedKeys.isEmpty && (blockedKeys.contains(author) || blockedKeys.contains(account))
     }
@@ -138,14 +138,14 @@ package struct AccessList: Sendable {
     /// Whether a key is allowed by name.
     package func isAllowed(_ key: PublicKey) -> Bool { allowedKeys.contains(key) }
 
-    /// Whether an invitation is revoked. The argument is the keyed digest of its secret, in hex.
+    /// Whether an invitation is revoked. `digest` is the keyed digest of its secret, in hex.
     package func isBlocked(invitation digest: String) -> Bool { blockedInvitations.contains(digest) }
 
     /// The rules about a key.
     package func rules(about key: PublicKey) -> [AccessRule] { rules.filter { $0.subject == .key(key) } }
 
-    /// Why a registration is refused that `author` signed for `account`; nil: it is not. `isListed`: it came from a
-    /// network that is allowed by name.
+    /// Returns the reason to refuse a registration that `author` signed for `account`; nil if it is allowed.
+    /// `isListed`: it came from an allowed network.
     func refusal(
         ofRegistrationBy author: PublicKey,
         for account: PublicKey,

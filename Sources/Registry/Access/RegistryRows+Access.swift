@@ -6,7 +6,7 @@ import Nostr
 import Push
 
 extension RegistryRows {
-    /// The rules that commands made, the oldest first.
+    /// Returns the rules that commands made, oldest first.
     func accessRules() throws -> [AccessRule] {
         try all("SELECT kind, subject, is_block, reason, made_at, until FROM access_rules ORDER BY made_at, subject")
             .map { row in
@@ -38,7 +38,7 @@ extension RegistryRows {
         try execute("DELETE FROM access_rules WHERE until <= ?", [now])
     }
 
-    /// The client that used the invitation of that digest, in hex digits; nil: none did.
+    /// Returns the client that used the invitation with that digest, in hex digits; nil if no client did.
     func invitee(of digest: String) throws -> PublicKey? {
         guard let bytes = Hex.decode(digest) else { return nil }
         return try one("SELECT client FROM used_secrets WHERE digest = ?", [Data(bytes)]).flatMap { row in
@@ -46,8 +46,8 @@ extension RegistryRows {
         }
     }
 
-    /// The devices of an account, and those that this key registered for other accounts, as index entries with the key
-    /// that registered each.
+    /// Returns the devices of an account, and those that this key registered for other accounts, as index entries with
+    /// the key that registered each.
     func indexedDevices(
         ofOrBy key: PublicKey,
         opening preferences: ([UInt8], DeviceID) throws -> DevicePreferences

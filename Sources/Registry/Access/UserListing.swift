@@ -4,20 +4,20 @@ import GRDB
 import Nostr
 import Push
 
-/// An account with its devices in sum.
+/// An account with a summary of its devices, as operators see it.
 package struct UserListing: Hashable, Sendable {
     package var account: PublicKey
     package var devices: [DeviceID] = []
     package var routes: Set<Route> = []
-    /// Nil where it has no devices.
+    /// When the first of its current devices was first registered; nil if it has no devices.
     package var firstRegisteredAt: Timestamp?
-    /// When one of its devices registered last.
+    /// When one of its devices last registered; nil if it has no devices.
     package var lastRegisteredAt: Timestamp?
 }
 
-/// Which accounts are listed.
+/// A query for one page of accounts.
 package struct UserQuery: Hashable, Sendable {
-    /// Only those with devices there, and only these devices.
+    /// Selects only devices on this platform, and accounts that have such a device. Nil: all platforms.
     package var platform: String?
     package var app: String?
     /// Only blocked keys, with devices or without.
@@ -42,7 +42,7 @@ package struct UserQuery: Hashable, Sendable {
 }
 
 extension Registry {
-    /// Accounts with devices, in the order of their keys' bytes.
+    /// Returns a page of accounts, in the order of their keys' bytes.
     package func users(_ query: UserQuery) throws -> [UserListing] {
         guard query.isBlocked else { return try store.read { try $0.users(query) } }
         let keys = access.blockedKeys.sorted().filter { key in query.after.map { $0 < key } ?? true }
@@ -53,12 +53,12 @@ extension Registry {
         }
     }
 
-    /// One account; without devices where it has none.
+    /// Returns one account, without devices if it has none.
     package func user(_ key: PublicKey) throws -> UserListing {
         try store.read { try $0.users(UserQuery(limit: 1), only: key).first ?? UserListing(account: key) }
     }
 
-    /// For how many accounts something is watched at a relay.
+    /// Returns the number of accounts and roots of interest for which keys are watched at a relay.
     package func accountsWatched(at relay: String) throws -> Int {
         try store.readOnce { rows in
             try rows.one(
@@ -68,7 +68,7 @@ extension Registry {
         }
     }
 
-    /// The relays at which something is watched for an account, sorted.
+    /// Returns the URLs of the relays at which keys are watched for an account, sorted.
     package func relaysWatched(for account: PublicKey) throws -> [String] {
         try store.readOnce { rows in
             try rows.all(

@@ -2,12 +2,12 @@ import Core
 import Nostr
 import Push
 
-/// Puts devices into their slots, with what that takes away from others.
+/// Puts a device into its slot, and takes its token or target from other devices as the policy decides.
 struct DeviceRegistrar: Sendable {
     /// A registration that waited longer than this counts from the end of its wait: earlier events are not new to its
     /// device.
     private static let promptness: Duration = .minutes(10)
-    /// How long no further code is pushed to a target: the former one is still good.
+    /// The minimum time between two codes pushed to a target. The earlier code stays valid.
     private static let pauseAfterCode: Duration = .hours(1)
 
     private let vault: TokenVault
@@ -22,9 +22,9 @@ struct DeviceRegistrar: Sendable {
         self.policy = policy
     }
 
-    /// Puts a device into its slot, if its author may do that for the account.
+    /// Puts a device into its slot, or returns why not. The caller has checked that its author may act for the account.
     ///
-    /// `wasWaiting`: its event is the one that the slot waits with.
+    /// `wasWaiting`: the registration waited in this slot, so its own mark does not count as an earlier event.
     func admit(
         _ draft: RegistrationDraft,
         wasWaiting: Bool = false,
@@ -57,8 +57,7 @@ struct DeviceRegistrar: Sendable {
             guard let unreached = try rows.longestUnreachedDevice() else {
                 return .refused(.blocked("this router has as many devices as it takes"))
             }
-            // It did nothing wrong: its event may register it again where it comes by, and its app will at its next
-            // start.
+            // No tombstone is left: the same event may register the device again, as its app does at the next start.
             try rows.deleteEvent(in: unreached.slot)
             try rows.delete(unreached, &changes)
         }
@@ -89,7 +88,7 @@ struct DeviceRegistrar: Sendable {
         return state.isRegistered ? .updated(device.device) : .registered(device.device)
     }
 
-    /// `isProven`: its token was taken under another registration.
+    /// `isProven`: a push service accepted its token under another registration.
     private func put(
         _ draft: RegistrationDraft,
         _ handle: [UInt8],
@@ -155,11 +154,11 @@ struct DeviceRegistrar: Sendable {
         )
     }
 
-    /// The situation of a registration at its token or target.
+    /// A registration's claim to its token or chosen target.
     private struct Claim {
-        /// What happens to others with the same token or target.
+        /// The decision about other devices with the same token or target.
         var tokenDecision: RegistrationPolicy.TokenDecision
-        /// The holder of the target, if the registration has to wait for a code; nil: it need not.
+        /// The owner of the target, if the registration must wait for a code; nil: no code is needed.
         var owner: TargetHolder?
     }
 

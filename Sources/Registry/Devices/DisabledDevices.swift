@@ -4,10 +4,10 @@ import GRDB
 import Nostr
 import Push
 
-/// Since when a device is switched off, since pushes to it failed for long.
+/// A record that a device is disabled, because pushes to it failed for a long time.
 package struct DeviceSuspension: Hashable, Sendable {
     package var disabledAt: Timestamp
-    /// Since when nothing reached it.
+    /// Since when all pushes to it have failed.
     package var failingSince: Timestamp
 }
 
@@ -30,7 +30,7 @@ extension Registry {
         }
     }
 
-    /// Switches a device on again. Returns false where it is not off.
+    /// Enables a disabled device. Returns false if it is not registered or not disabled.
     package func enable(_ device: DeviceID) throws -> Bool {
         try writer.change { rows, changes in
             guard let registered = try rows.device(device), try rows.isDisabled(device) else { return false }
@@ -49,7 +49,7 @@ extension RegistryRows {
         try one("SELECT 1 FROM disabled_devices WHERE device = ?", [device.rawValue]) != nil
     }
 
-    /// Whether a device receives no pushes, whichever account it has: it waits for a code or is disabled.
+    /// Whether a device receives no pushes, regardless of access rules: it waits for a code or is disabled.
     func isOutOfUse(_ device: DeviceID) throws -> Bool { try waitsForCode(device) || isDisabled(device) }
 
     func devicesOutOfUse() throws -> Set<DeviceID> {

@@ -6,7 +6,7 @@ import Push
 import Synchronization
 
 extension DeviceID {
-    /// The number of a device of the sealed ingress. They are negative, so that they meet no registered device's.
+    /// The number of a device of the sealed ingress. It is negative, so it never equals a registered device's number.
     init(ingressRow row: Int64) {
         self.init(rawValue: -row)
     }
@@ -20,24 +20,24 @@ extension DeviceID {
 /// Whether a push for a device of the sealed ingress can be sent.
 package enum IngressDecision: Sendable, Hashable {
     case admitted(DeviceID)
-    /// Its push service called it gone, not long ago.
+    /// Its push service recently reported it as gone.
     case gone
-    /// Its transport takes no such token.
+    /// Its transport does not accept such a token.
     case invalid
-    /// There are too many devices, all of them used lately and none of them gone.
+    /// There are too many devices, all of them recently used and none of them gone.
     case full
 }
 
-/// How long devices of the sealed ingress are remembered, and how many.
+/// Limits for remembering devices of the sealed ingress.
 package struct IngressDeviceLimits: Sendable, Equatable {
-    /// Devices at most; beyond it the one that was not used for the longest time is forgotten, else one that is gone.
+    /// The maximum number of devices. A new one replaces the least recently used device, or else one that is gone.
     package var devices: Int
     /// How long a device stays gone. After that the router tries one more push, because a token can become valid again
     /// when an app is reinstalled or an operator corrects the environment, and only Apple's response shows it.
     package var goneFor: Duration
-    /// The shortest time that a device is kept after its last use, because pushes to it may be in flight.
+    /// The minimum time that a device is kept after its last use, because pushes to it may be in flight.
     package var keptFor: Duration
-    /// How exact the time of its last use is, so that not every push is a write.
+    /// The precision of the stored time of last use, so that not every push is a write.
     package var exactness: Duration
 
     package init(
@@ -57,7 +57,7 @@ package struct IngressDeviceLimits: Sendable, Equatable {
 package struct IngressToken: Sendable, Hashable, Concealed {
     /// Lower-case hex digits.
     package let token: String
-    /// Whether it is one of the platform's development environment.
+    /// Whether it belongs to the platform's development environment.
     package let isSandbox: Bool
     /// The operator's app block it belongs to.
     package let app: String
@@ -89,7 +89,7 @@ package struct IngressToken: Sendable, Hashable, Concealed {
     var name: String { "ingress \(platform) \(environment) \(app) \(token)" }
 }
 
-/// The devices of the sealed ingress, whose tokens come in URLs. They belong to no account and nothing matches them.
+/// The devices of the sealed ingress, whose tokens come in URLs. They have no account, and events never match them.
 final class IngressDevices: Sendable {
     private let store: RegistryStore
     private let vault: TokenVault
@@ -192,7 +192,7 @@ final class IngressDevices: Sendable {
 }
 
 extension IngressDeviceRow {
-    /// The response that the row implies, or nil if the row must be written first.
+    /// Returns the decision that the row implies; nil if the row must be updated first.
     fileprivate func admission(_ limits: IngressDeviceLimits, now: Timestamp) -> IngressDecision? {
         if let goneAt, now - goneAt < limits.goneFor, goneAt <= now { return .gone }
         return goneAt == nil && now - usedAt < limits.exactness ? .admitted(device) : nil
@@ -202,9 +202,9 @@ extension IngressDeviceRow {
 /// A device of the sealed ingress as it is on disk.
 struct IngressDeviceRow {
     let device: DeviceID
-    /// As exactly as ``IngressDeviceLimits/exactness`` says.
+    /// To the precision of ``IngressDeviceLimits/exactness``.
     let usedAt: Timestamp
-    /// When its push service called it gone; nil: it did not.
+    /// When its push service reported it as gone; nil: it is not gone.
     let goneAt: Timestamp?
 }
 
@@ -225,7 +225,7 @@ extension RegistryRows {
         try execute("UPDATE ingress_devices SET used_at = ? WHERE id = ?", [now, device.ingressRow])
     }
 
-    /// Says where a device is, which makes it alive.
+    /// Stores the address of a device, which then no longer counts as gone.
     func putIngressAddress(of device: DeviceID, _ sealed: [UInt8]) throws {
         try execute(
             "UPDATE ingress_devices SET address = ?, gone_at = NULL WHERE id = ?",

@@ -15,7 +15,7 @@ package struct PreferenceChange: Sendable {
 
     private let patch: JSONObject
 
-    /// Throws a ``RegistrationError`` where it is about anything else.
+    /// Throws a ``RegistrationError`` if the patch has any other member.
     package init(_ patch: JSONObject) throws(RegistrationError) {
         if let other = patch.members.first(where: { !Self.members.contains($0.name) }) {
             throw .invalid("\(other.name.prefix(40)): expected \(Self.members.joined(separator: ", "))")
@@ -85,8 +85,8 @@ struct PreferenceEditor: Sendable {
     let secrets: DeviceSecrets
     let checkSignal: SignalCheck
 
-    /// Returns false where the account has no such device. Throws a ``RegistrationError`` for what no registration
-    /// may say.
+    /// Returns false if the account has no such device. Throws a ``RegistrationError`` for values that no registration
+    /// may contain.
     func apply(
         _ change: PreferenceChange,
         to device: DeviceID,

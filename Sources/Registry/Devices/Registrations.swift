@@ -46,8 +46,8 @@ final class Registrations: Sendable {
 
     private var policy: RegistrationPolicy { reader.policy }
 
-    /// Applies events in their order, in one transaction; `listed` are those from listed networks. Answers with as many
-    /// results.
+    /// Applies events in order, in one transaction, and returns one result for each. `listed` are those from allowed
+    /// networks.
     func apply(_ events: [Event], listed: Set<EventID>) throws -> [RegistrationResult] {
         let now = now()
         let drafts = try drafts(of: events, listed: listed, now: now)
@@ -59,7 +59,7 @@ final class Registrations: Sendable {
                 try drafts.map { try settle($0, now: now, rows, &changes) }
             }
         } catch {
-            // They will come again, and must not be refused for that.
+            // The clients will retry, so this attempt must not count against their limits.
             signers.withLock { signers in
                 for case .register(let draft) in drafts { signers.giveBack(draft.event.pubkey) }
             }
@@ -86,7 +86,7 @@ final class Registrations: Sendable {
             try zip(events, readings).map { event, reading -> (RegistrationPolicy.Reading, late: RegistrationResult?) in
                 guard case .request(let request) = reading else { return (reading, nil) }
                 var state = try rows.state(of: request.slot, for: event.pubkey)
-                // Devices may still go while these events are written; the limit is checked then.
+                // The limit of devices is checked during the write, because other events may remove devices until then.
                 state.devices = 0
                 switch policy.weigh(request, mark: SlotMark(event), against: state) {
                 // A replay must not count against the author's registration limit.
@@ -108,7 +108,7 @@ final class Registrations: Sendable {
                     let draft = try reader.draft(of: event, slot, account, arrivedAt: now)
                     return weighed.late.map { .done($0) } ?? .register(draft)
                 } catch {
-                    // It will come again, and must not be refused for that.
+                    // The client will retry, so this attempt must not count against its limit.
                     if error.isTemporary, weighed.late == nil { signers.withLock { $0.giveBack(event.pubkey) } }
                     return .done(.refused(error))
                 }
@@ -206,8 +206,8 @@ final class Registrations: Sendable {
         }
     }
 
-    /// Where a registration is found. A replaceable event has no `d` in its address (NIP-01), though this one carries
-    /// one.
+    /// Returns the addresses by which a deletion may name a registration. The address of a replaceable event has no `d`
+    /// (NIP-01), although this one carries a `d`.
     private func addresses(of registration: HeldRegistration) -> Set<EventAddress> {
         let (slot, kind) = (registration.slot, registration.kind)
         let ours = registration.routerKey.hex
@@ -216,7 +216,7 @@ final class Registrations: Sendable {
         return Set(identifiers.map { EventAddress(kind: kind, pubkey: slot.author, identifier: $0) })
     }
 
-    /// The slots that addresses of registrations with this router name.
+    /// Returns the slots that `addresses` name, if they are addresses of registrations with this router.
     private func slots(at addresses: Set<EventAddress>, of author: PublicKey) -> Set<RegistrationSlot> {
         var slots: Set<RegistrationSlot> = []
         for address in addresses where [.pushRegistration, .addressablePushRegistration].contains(address.kind) {

@@ -6,18 +6,18 @@ import Synchronization
 /// All four bits of a key are in one word, so a lookup reads memory once. One thread at a time inserts keys. Keys
 /// cannot be removed: build a new filter instead. It uses two to four bytes per key.
 package final class AccountBloomFilter: Sendable {
-    /// Below that a filter is so small that its size does not matter.
+    /// The minimum capacity. A smaller filter would save no significant memory.
     private static let smallestCapacity = 1 << 12
     private static let bitsPerKey = 16
 
-    /// How many keys may be inserted before too many others look as if they were.
+    /// The maximum number of keys for this rate of false positives.
     package let capacity: Int
-    /// Unsafe in name only: the words are atomic and live as long as this.
+    /// `nonisolated(unsafe)` is safe: the words are atomic and live as long as this object.
     private nonisolated(unsafe) let words: UnsafeMutablePointer<Atomic<UInt64>>
     private let count: Int
     private let hash: KeyHash
 
-    /// An empty filter for at least that many keys.
+    /// Creates an empty filter for at least that many keys.
     package convenience init(capacity: Int) {
         var generator = SystemRandomNumberGenerator()
         self.init(capacity: capacity, using: &generator)
@@ -38,7 +38,7 @@ package final class AccountBloomFilter: Sendable {
         words.deallocate()
     }
 
-    /// Returns false where the key looked as if it was there.
+    /// Inserts a key. Returns false if the filter already seemed to contain it.
     @discardableResult
     package func insert(_ key: Bytes32) -> Bool {
         let hash = hash(key)
@@ -46,10 +46,10 @@ package final class AccountBloomFilter: Sendable {
         return words[place(of: hash)].bitwiseOr(bits, ordering: .releasing).oldValue & bits != bits
     }
 
-    /// False only where none of `keys` was inserted.
+    /// Whether any of `keys` may have been inserted; false is certain.
     package func mayContain(anyOf keys: [Bytes32]) -> Bool { keys.contains { mayContain($0) } }
 
-    /// False only for a key that was not inserted.
+    /// Whether a key may have been inserted; false is certain.
     @inline(__always)
     package func mayContain(_ key: Bytes32) -> Bool {
         let hash = hash(key)
@@ -60,7 +60,7 @@ package final class AccountBloomFilter: Sendable {
     @inline(__always)
     private func place(of hash: UInt64) -> Int { Int(truncatingIfNeeded: hash) & (count - 1) }
 
-    /// Four bits of a word, by the upper part of the hash.
+    /// Returns the four bits of a key in its word, from the upper part of the hash.
     @inline(__always)
     private static func bits(of hash: UInt64) -> UInt64 {
         1 << (hash >> 40 & 63) | 1 << (hash >> 46 & 63) | 1 << (hash >> 52 & 63) | 1 << (hash >> 58)

@@ -9,9 +9,9 @@ package struct DeviceEntry: Hashable, Sendable {
     package var firstRegisteredAt: Timestamp
     package var signals: SignalSet
     package var route: RouteID
-    /// In which language the rules speak to it.
+    /// The language of the rules' texts for it.
     package var language: LanguageID
-    /// The mode plus one, or zero for none; and ``sealingKeyBit``.
+    /// The mode plus one, or zero for none, combined with ``sealingKeyBit``.
     private let traits: UInt8
 
     private static let sealingKeyBit: UInt8 = 0x80
@@ -45,13 +45,13 @@ package struct DeviceEntry: Hashable, Sendable {
 package struct MatchHit: Hashable, Sendable {
     /// How a key belongs to an account.
     package enum Tie: UInt8, Hashable, Sendable {
-        /// It is the account's own.
+        /// The account's own key.
         case account
-        /// It is one of the keys that the account receives messages under (`dm_key` in its kind 10050).
+        /// A key that the account receives messages under (`dm_key` in its kind 10050).
         case messageKey
     }
 
-    /// Where the key was among those asked for.
+    /// The index of the key in the request.
     package var position: Int32
     package var account: AccountNumber
     package var tie: Tie = .account
@@ -65,7 +65,7 @@ package struct MatchHit: Hashable, Sendable {
     }
 }
 
-/// The place of an account in a ``MatchIndex``. Valid until the index changes.
+/// The number of an account in a ``MatchIndex``. Valid until the index changes.
 package struct AccountNumber: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt32
 
@@ -74,7 +74,7 @@ package struct AccountNumber: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// A platform of an app, which says which plugin with which configuration serves a device.
+/// A platform and an app, which together select the plugin and its configuration for a device.
 package struct Route: Hashable, Sendable {
     package var platform: String
     package var app: String
@@ -85,7 +85,7 @@ package struct Route: Hashable, Sendable {
     }
 }
 
-/// The number of a ``Route``, the same as long as the registry lives.
+/// The number of a ``Route``, which never changes within a registry.
 package struct RouteID: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt16
 

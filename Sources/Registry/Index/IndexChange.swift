@@ -38,13 +38,13 @@ package struct IndexedDevice: Hashable, Sendable {
     package var isElsewhere = false
 }
 
-/// Carries changes from any thread to the thread that owns the index.
+/// A queue of changes from any thread to the thread that owns an index.
 ///
 /// The owner reads the index for every event without a lock. Couriers, which detect devices that are gone, run on other
 /// threads.
 final class IndexMailbox: Sendable {
     private let changes = Mutex<[IndexChange]>([])
-    /// Read before the lock is taken: the owner looks in here between any two batches of events.
+    /// Whether there are changes to take. Read without the lock, since the owner checks after every batch of events.
     private let isFilled = Atomic(false)
     /// Whether anything was posted that the owner has not applied yet.
     private let isAwaited = Atomic(false)
@@ -58,10 +58,10 @@ final class IndexMailbox: Sendable {
         }
     }
 
-    /// Whether the index lacks something that was posted. Any thread.
+    /// Whether posted changes are not applied to the index yet. Callable from any thread.
     var isBehind: Bool { isAwaited.load(ordering: .acquiring) }
 
-    /// Everything that was taken is applied, wherever it counts.
+    /// Notes that all changes taken so far are applied, to the index and to all state that follows it.
     func applied() {
         guard isBehind else { return }
         changes.withLock { if $0.isEmpty { isAwaited.store(false, ordering: .releasing) } }
@@ -97,7 +97,7 @@ package final class IndexFeed: Sendable {
 
     func take() -> [IndexChange] { mailbox.take() }
 
-    /// Whether the registry changed in a way that the index does not have yet. Any thread, without a lock.
+    /// Whether the registry has changes that the index lacks. Callable from any thread, without a lock.
     package var isBehind: Bool { mailbox.isBehind }
 
     func applied() { mailbox.applied() }

@@ -8,7 +8,7 @@ package struct SignalNames: Hashable, Sendable {
     /// The maximum number of signals in addition to the well-known ones.
     package static let furtherLimit = 64 - Signal.wellKnown.count
 
-    /// By their positions.
+    /// The signals by bit number.
     private let names: [Signal]
     private let positions: [Signal: Int]
     /// Up to this count, names are compared one by one, which is faster than hashing.
@@ -26,7 +26,7 @@ package struct SignalNames: Hashable, Sendable {
         self.positions = positions
     }
 
-    /// The set of one signal; empty when it has no bit.
+    /// The set of one signal; empty if it has no bit.
     package subscript(signal: Signal) -> SignalSet {
         for position in 0..<min(names.count, Self.compared) where names[position] == signal {
             return SignalSet(position: position)
@@ -39,7 +39,7 @@ package struct SignalNames: Hashable, Sendable {
     }
 }
 
-/// Which signals a device wants, one bit each.
+/// The set of signals that a device wants, one bit each.
 package struct SignalSet: OptionSet, Hashable, Sendable {
     package let rawValue: UInt64
 

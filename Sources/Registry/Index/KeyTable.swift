@@ -1,13 +1,13 @@
 import Nostr
 
-/// Numbers 32-byte keys from 0 without a gap, and finds them again.
+/// A hash table that gives 32-byte keys consecutive numbers from 0.
 ///
-/// Open addressing over a byte and a number a place: a key that is not here costs one byte read as a rule, and that
-/// byte is in cache. The keys themselves lie one after the other. About 42 bytes a key at a million.
+/// Uses open addressing with a one-byte tag and a number per slot. A lookup of a missing key usually reads one byte,
+/// which is in the CPU's cache. The keys are in a separate array. A million keys take about 42 bytes each.
 struct KeyTable: ~Copyable {
     /// In the order of their numbers.
     private(set) var keys: [Bytes32] = []
-    /// 0: a free place; else seven bits of the key's hash, and the top bit.
+    /// For each slot, 0 if it is free; else seven bits of the key's hash, and the top bit.
     private var tags: [UInt8]
     private var numbers: [UInt32]
     private var mask: Int
@@ -24,7 +24,7 @@ struct KeyTable: ~Copyable {
 
     var count: Int { keys.count }
 
-    /// A power of two that is at most three fifths full.
+    /// Returns a number of slots: a power of two of which `count` keys fill at most three fifths.
     private static func places(for count: Int) -> Int {
         var places = 16
         while places * 3 < count * 5 { places *= 2 }
@@ -48,7 +48,7 @@ struct KeyTable: ~Copyable {
         return nil
     }
 
-    /// The key's number, and whether it was just given.
+    /// Inserts a key if it is missing. Returns its number, and whether it is new.
     mutating func insert(_ key: Bytes32) -> (number: Int, isNew: Bool) {
         if let number = find(key) { return (number, false) }
         if (keys.count + 1) * 5 > tags.count * 3 { grow() }
@@ -73,7 +73,7 @@ struct KeyTable: ~Copyable {
         for number in keys.indices { occupy(with: keys[number], number: number) }
     }
 
-    /// Forgets the key of that number. The last key takes the number over.
+    /// Removes the key with that number. The last key gets its number.
     mutating func remove(_ number: Int) {
         guard keys.indices.contains(number), let freed = place(of: keys[number]) else { return }
         vacate(freed)
@@ -85,7 +85,7 @@ struct KeyTable: ~Copyable {
         keys.removeLast()
     }
 
-    /// Frees a place, and moves up those behind it that were only there because it was taken.
+    /// Frees a slot, and moves up the entries that were displaced because it was taken.
     private mutating func vacate(_ freed: Int) {
         var hole = freed
         var place = freed
@@ -101,8 +101,8 @@ struct KeyTable: ~Copyable {
         tags[hole] = 0
     }
 
-    /// Appends a hit for every one of `wanted` that is here. Eight are looked for at a time, so that their reads of
-    /// memory overlap.
+    /// Appends a hit for each of `wanted` that is in the table. Looks up eight at a time, so that their memory reads
+    /// overlap.
     func match(_ wanted: UnsafeBufferPointer<Bytes32>, into hits: inout [MatchHit]) {
         guard !keys.isEmpty else { return }
         tags.withUnsafeBufferPointer { tags in

@@ -2,10 +2,10 @@ import Core
 import Nostr
 import Push
 
-/// Which keys have an account here, with which devices: the first question about every event.
+/// An index of accounts and their devices by key. Every event is first matched against it.
 ///
 /// Belongs to one thread, takes no lock and, once warm, allocates nothing in ``match(_:into:)``. Changes come through
-/// ``Registry/update(_:)``.
+/// ``Registry/update(_:from:each:)``.
 package struct MatchIndex: ~Copyable, Sendable {
     private struct Node {
         var entry: DeviceEntry
@@ -24,16 +24,16 @@ package struct MatchIndex: ~Copyable, Sendable {
     private var free = Self.none
     private var owners = MessageKeyOwners()
     private var routes: [RouteID: Route] = [:]
-    /// Only of devices that prefer anything.
+    /// Only for devices that have preferences.
     private var preferences: [DeviceID: DevicePreferences] = [:]
     package private(set) var signals: SignalNames
     package private(set) var languages: LanguageNames
     package private(set) var accountCount = 0
     package private(set) var deviceCount = 0
-    /// How many devices asked for no mode, and for each.
+    /// The number of devices without a mode, and then the number for each mode.
     private var deviceModes = [Int](repeating: 0, count: 1 + Mode.allCases.count)
 
-    /// An empty index with capacity for that many devices.
+    /// Creates an empty index with capacity for that many devices.
     package init(
         signals: SignalNames = SignalNames(),
         languages: LanguageNames = LanguageNames(),
@@ -56,8 +56,8 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes.reserveCapacity(capacity)
     }
 
-    /// Appends a hit for every one of `keys` that has an account here, and for every account that receives messages
-    /// under it, in their order; under a key that is repeated once only. `hits` is not emptied first.
+    /// Appends hits in the order of `keys`: one for each key of an account, and one for each account that receives
+    /// messages under a key. The latter are appended once, even if the key is repeated.
     package func match(_ keys: UnsafeBufferPointer<Bytes32>, into hits: inout [MatchHit]) {
         let first = hits.count
         table.match(keys, into: &hits)
@@ -69,7 +69,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         number(of: key.bytes).map { AccountNumber(rawValue: UInt32(truncatingIfNeeded: $0)) }
     }
 
-    /// The key of an account; nil when there is no account of that number.
+    /// The key of an account; nil if there is no account of that number.
     package func key(of account: AccountNumber) -> PublicKey? {
         let number = Int(account.rawValue)
         return table.keys.indices.contains(number) ? PublicKey(table.keys[number]) : nil
@@ -100,17 +100,17 @@ package struct MatchIndex: ~Copyable, Sendable {
     /// The platform and app of a device's route.
     package func route(_ id: RouteID) -> Route? { routes[id] }
 
-    /// The pace and filters that a device prefers.
+    /// Returns the preferences of a device for pace and filters.
     package func preferences(of device: DeviceID) -> DevicePreferences {
         preferences.isEmpty ? DevicePreferences() : preferences[device] ?? DevicePreferences()
     }
 
-    /// One device of an account; nil when it has no such device.
+    /// One device of an account; nil if it has no such device.
     package func device(_ device: DeviceID, of account: PublicKey) -> DeviceEntry? {
         node(of: device, of: account).map { nodes[$0].entry }
     }
 
-    /// Whether any device asked for that mode; nil: for none.
+    /// Whether any device asked for that mode; nil: for no mode.
     package func hasDevices(in mode: Mode?) -> Bool { deviceModes[Self.place(of: mode)] > 0 }
 
     private static func place(of mode: Mode?) -> Int { mode.map { 1 + Int($0.rawValue) } ?? 0 }
@@ -127,7 +127,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         routes[id] = route
     }
 
-    /// Adds a device that is not here yet.
+    /// Adds a device that is not in the index.
     mutating func add(_ entry: DeviceEntry, to account: Bytes32) {
         let number = enter(account)
         if heads[number] == Self.none { accountCount += 1 }
@@ -199,7 +199,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         return number
     }
 
-    /// Forgets a key that has neither devices nor accounts that receive messages under it.
+    /// Removes a key that has neither devices nor accounts that receive messages under it.
     private mutating func leave(_ number: Int) {
         guard heads[number] == Self.none, !owners.contains(table.keys[number]) else { return }
         table.remove(number)
@@ -221,7 +221,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes[number].next = nodes[node].next
     }
 
-    /// Gives bits to other signals and numbers to other languages than before. Devices lose the bits of signals that
+    /// Replaces the signals that have bits and the languages that have numbers. Devices lose the bits of signals that
     /// are not well known, and their languages, until ``grant(_:to:of:)`` and ``speak(_:to:of:)`` set them again.
     mutating func rename(signals: SignalNames, languages: LanguageNames) {
         self.signals = signals
@@ -248,7 +248,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         guard let start = hits[first...].firstIndex(where: { isMessageKey($0) }) else { return }
         let found = Array(hits[start...])
         hits.removeSubrange(start...)
-        // Lists are not verified here: an event may repeat a key thousands of times, and each key has up to 256 owners.
+        // An event may repeat a key thousands of times, and each key may have 256 owners.
         var passed: Set<AccountNumber> = []
         for hit in found {
             guard isMessageKey(hit) else {
@@ -277,8 +277,8 @@ package struct MatchIndex: ~Copyable, Sendable {
         for key in lost { if let number = table.find(key) { leave(number) } }
     }
 
-    /// Forgets former keys that have counted until `now`. Answers with the accounts that had them. Costs one comparison
-    /// when there are none.
+    /// Removes former keys for messages that expired by `now`. Returns the accounts that had them. Cheap if there are
+    /// none.
     mutating func expire(now: Timestamp) -> [PublicKey] {
         guard owners.isExpiryDue(now: now) else { return [] }
         let (accounts, lost) = owners.expire(now: now)

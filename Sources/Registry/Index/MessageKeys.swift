@@ -1,7 +1,7 @@
 import Core
 import Nostr
 
-/// Which accounts receive messages under which keys that are not their own. Usually empty.
+/// The accounts that receive messages under keys other than their own, by key. Usually empty.
 struct MessageKeyOwners: Sendable {
     /// The limit of owners per key, because each owner gets a notification. Any list may name any key. The first owners
     /// stay, so others cannot push them out.
@@ -14,7 +14,7 @@ struct MessageKeyOwners: Sendable {
 
     private var owners: [Bytes32: [Owner]] = [:]
     private var keys: [Bytes32: [Bytes32]] = [:]
-    /// When the first of the former keys ceases to count.
+    /// When the next former key expires.
     private var nextExpiry = Timestamp.distantFuture
     /// The shortest time between two reads of all keys, because any author can cause one.
     private static let pause: Duration = .minutes(10)
@@ -32,7 +32,7 @@ struct MessageKeyOwners: Sendable {
         for owner in owners[key] ?? [] { body(owner.account) }
     }
 
-    /// Gives an account these keys and no others. Keys it had before and keeps, it keeps its place at.
+    /// Replaces the keys of an account. At keys that it already had, it keeps its place among the owners.
     mutating func set(_ messageKeys: [MessageKey], of account: Bytes32) -> (gained: [Bytes32], lost: [Bytes32]) {
         var gained: [Bytes32] = []
         var lost: [Bytes32] = []
@@ -64,7 +64,7 @@ struct MessageKeyOwners: Sendable {
     /// Whether it is time for ``expire(now:)``.
     func isExpiryDue(now: Timestamp) -> Bool { nextExpiry <= now && pauseEnd <= now }
 
-    /// Removes what expired by `now`. Returns the accounts, and the keys without an owner.
+    /// Removes keys that expired by `now`. Returns their accounts, and the keys that no account has any longer.
     mutating func expire(now: Timestamp) -> (accounts: [Bytes32], lost: [Bytes32]) {
         var accounts: Set<Bytes32> = []
         var lost: [Bytes32] = []
@@ -97,7 +97,7 @@ package struct MessageKey: Hashable, Sendable {
 struct MessageKeyRing {
     /// How long a former key counts after the list that removed it, because messages to it may be in flight.
     static let grace: Duration = .days(7)
-    /// How many keys of a list are taken, and how many former ones count.
+    /// The maximum number of current keys, and of former ones.
     static let limit = 8
 
     private(set) var keys: [MessageKey]

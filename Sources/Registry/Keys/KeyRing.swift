@@ -14,7 +14,7 @@ struct KeyRing: Sendable, Concealed {
 
     private static let version: UInt8 = 1
 
-    /// The last one seals; all of them open.
+    /// The last root seals new values; all roots open values.
     private(set) var roots: [Root]
     let seeds: KeySeeds
     /// The other secret keys, in addition to the one that opens the ring.
@@ -27,7 +27,7 @@ struct KeyRing: Sendable, Concealed {
         others = []
     }
 
-    /// Opens what ``sealed(for:random:)`` made for `pair`; nil for anything else.
+    /// Opens a ring that ``sealed(for:random:)`` sealed for `pair`; nil for any other bytes.
     init?(_ sealed: [UInt8], for pair: KeyPair) {
         let nonceEnd = AESGCM.nonceByteCount
         guard sealed.count > nonceEnd, let key = try? Self.wrappingKey(pair.secret),
@@ -83,25 +83,25 @@ struct KeyRing: Sendable, Concealed {
         return ring
     }
 
-    /// The same with a new root, which seals from now on.
+    /// The same ring with an additional new root, which seals from now on.
     func renewed(random: RandomBytes) -> KeyRing {
         var ring = self
         let taken = Set(roots.map(\.number))
         let last = roots.last?.number ?? 0
-        // Never 0, and after 255 from 1 again: there are few roots at a time.
+        // Numbers continue with 1 after 255 and are never 0. Only a few are in use.
         let number = (1...UInt8.max).map { UInt8((Int(last) + Int($0) - 1) % 255 + 1) }.first { !taken.contains($0) }
         ring.roots.append(Root(number: number ?? 1, bytes: random(HMACSHA256.byteCount)))
         return ring
     }
 
-    /// The same with nothing but the root that seals.
+    /// The same ring with only the root that seals.
     var resealed: KeyRing {
         var ring = self
         ring.roots = Array(roots.suffix(1))
         return ring
     }
 
-    /// The pair of a public key among ``others``.
+    /// The key pair of a public key among ``others``.
     func pair(of key: PublicKey) -> KeyPair? {
         others.first { $0.publicKeyBytes == key.array }.flatMap { try? KeyPair(secret: $0) }
     }

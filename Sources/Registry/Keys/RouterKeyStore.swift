@@ -24,7 +24,7 @@ package struct RouterKeyStore {
     /// The keys as they are on disk; no rows: the key never changed.
     package func table() throws -> RouterKeyTable { try store.read { try $0.routerKeys() } }
 
-    /// How many devices are registered to each key, by its number.
+    /// Returns the number of devices registered to each key, by the key's number.
     package func devices() throws -> [Int: Int] { try store.read { try $0.devicesByRouterKey() } }
 
     /// The key pair of a key that the router has in addition to `current`.
@@ -32,7 +32,7 @@ package struct RouterKeyStore {
         try store.claim(for: current).keys.pair(of: key)
     }
 
-    /// Whether something may be sealed as before the last change of the key.
+    /// Whether all values are sealed under the newest root.
     package func isResealed(by current: KeyPair) throws -> Bool { try store.claim(for: current).ring.roots.count == 1 }
 
     /// Prepares the registry for `next`, which may be a former key: whichever of both keys is in the key file opens it.
@@ -56,8 +56,8 @@ package struct RouterKeyStore {
         try change { try $0.retire(current, ring, now: now, random: random) }
     }
 
-    /// Removes the devices that are registered to `key`. Their events do not bring them back; later ones do. Returns
-    /// how many there were.
+    /// Removes the devices that are registered to `key`. Later events can register them again; the same events cannot.
+    /// Returns the number of removed devices.
     package func removeDevices(of key: RouterKeyRow) throws -> Int {
         var count = 0
         while true {

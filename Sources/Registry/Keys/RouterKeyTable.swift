@@ -7,17 +7,17 @@ import Nostr
 /// A key that the router has, had or is about to have.
 package struct RouterKeyRow: Sendable {
     package enum State: String, Sendable {
-        /// The router's own.
+        /// The router's current key.
         case current
-        /// It takes the place of the current one as soon as the key file has it.
+        /// Becomes the current key as soon as the key file contains it.
         case next
         /// The router answers to it until a date, in addition to the current one.
         case former
-        /// Answered to no longer; its secret is gone.
+        /// The router no longer answers to it, and its secret is deleted.
         case retired
     }
 
-    /// In the order in which the router got them, from 1.
+    /// From 1, in the order in which the router got its keys.
     package let number: Int
     package let key: PublicKey
     package fileprivate(set) var state: State
@@ -36,7 +36,7 @@ package struct RouterKeyRow: Sendable {
 package struct RouterKeyTable: Sendable {
     package private(set) var rows: [RouterKeyRow]
 
-    /// That of a router whose key never changed.
+    /// The table of a router whose key never changed.
     package static let unchanged = RouterKeyTable()
 
     init(_ rows: [RouterKeyRow] = []) {
@@ -142,7 +142,7 @@ struct OwnKeys: Sendable {
     let keys: RouterKeys
     let ring: KeyRing
 
-    /// Throws a ``RegistryStoreError`` unless `identity` is the current key of `table`, or that has none.
+    /// Throws a ``RegistryStoreError`` unless `identity` is the current key of `table`, or there is no current key.
     init(_ table: RouterKeyTable, identity: KeyPair, path: String) throws {
         guard let current = table.current else {
             keys = RouterKeys(identity)
@@ -208,13 +208,13 @@ extension RegistryRows {
         try execute("UPDATE meta SET value = ? WHERE name = 'identity'", [current.key.hex])
     }
 
-    /// How many devices are registered to each key, by its number.
+    /// Returns the number of devices registered to each key, by the key's number.
     func devicesByRouterKey() throws -> [Int: Int] {
         let rows = try all("SELECT router_key, count(*) FROM devices GROUP BY router_key")
         return Dictionary(uniqueKeysWithValues: rows.map { ($0[0], $0[1]) })
     }
 
-    /// The number of the key that the device in a slot is registered to; nil: there is none in it.
+    /// The number of the key that the device in a slot is registered to; nil: the slot is empty.
     func routerKey(ofDeviceIn slot: RegistrationSlot) throws -> Int? {
         try one(
             "SELECT router_key FROM devices WHERE author = ? AND device_id = ?",

@@ -2,14 +2,14 @@ import Cipher
 import Core
 import Nostr
 
-/// The public keys of a router: the current one, for a while the one before or next to it, and earlier ones.
+/// The public keys of a router: the current one, possibly the previous or next one, and retired ones.
 package struct RouterKeyNames: Hashable, Sendable {
     /// One of these keys.
     package struct Name: Hashable, Sendable {
-        /// In the order in which the router got them, from 1.
+        /// From 1, in the order in which the router got its keys.
         package let number: Int
         package let key: PublicKey
-        /// From when on the router no longer answers to it; nil: it is the router's own.
+        /// When the router stops answering to it; nil: it is the current key.
         package let retiresAt: Timestamp?
     }
 
@@ -24,24 +24,24 @@ package struct RouterKeyNames: Hashable, Sendable {
         self.retired = retired
     }
 
-    /// Those of a router whose key never changed.
+    /// The names of a router whose key never changed.
     package init(_ key: PublicKey) {
         self.init(current: Name(number: 1, key: key, retiresAt: nil))
     }
 
-    /// The router's own key first.
+    /// All keys, the current one first.
     package var all: [Name] { [current] + (former.map { [$0] } ?? []) + retired }
 
-    /// The keys whose secret the router has, its own first.
+    /// The keys whose secret the router has, the current one first.
     package var answering: [PublicKey] { [current.key] + (former.map { [$0.key] } ?? []) }
 
-    /// The key that starts the `d` of a registration. Nil: not one of the router's keys.
+    /// Returns the key that starts the `d` of a registration; nil if it is not one of the router's keys.
     package func named(by identifier: String) -> Name? {
         let key = identifier.prefix { $0 != ":" }
         return all.first { $0.key.hex == key }
     }
 
-    /// Whether the router answers to a key no longer.
+    /// Whether the router no longer answers to a key.
     package func isRetired(_ name: Name, at now: Timestamp) -> Bool {
         retired.contains(name) || name.retiresAt.map { $0 <= now } ?? false
     }
@@ -61,7 +61,7 @@ package struct RouterKeys: Sendable, Concealed {
         self.seeds = seeds
     }
 
-    /// Those of a router whose key never changed.
+    /// The keys of a router whose key never changed.
     package init(_ key: KeyPair) {
         self.init(
             names: RouterKeyNames(key.publicKey),
@@ -71,10 +71,10 @@ package struct RouterKeys: Sendable, Concealed {
         )
     }
 
-    /// The router's own first.
+    /// The key pairs that the router answers to, the current one first.
     package var answering: [KeyPair] { [current] + (former.map { [$0] } ?? []) }
 
-    /// The pair of a public key; nil: the router does not have its secret, or no longer.
+    /// Returns the key pair of a public key; nil if the router does not have its secret.
     package func pair(of key: PublicKey) -> KeyPair? { answering.first { $0.publicKey == key } }
 }
 
@@ -90,7 +90,7 @@ package struct KeySeeds: Sendable, Concealed {
         case deviceHandles = "carillon device handle"
     }
 
-    /// One after the other, in the order of the purposes.
+    /// The seeds, concatenated in the order of the purposes.
     let bytes: [UInt8]
 
     package init(identity: SecretKey) {
@@ -99,7 +99,7 @@ package struct KeySeeds: Sendable, Concealed {
         }
     }
 
-    /// From the bytes of all purposes; nil for another count of bytes.
+    /// Reads the seeds of all purposes; nil for another number of bytes.
     init?(bytes: [UInt8]) {
         guard bytes.count == Purpose.allCases.count * HMACSHA256.byteCount else { return nil }
         self.bytes = bytes

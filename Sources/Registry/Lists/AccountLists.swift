@@ -104,7 +104,7 @@ final class AccountLists: Sendable {
         }
     }
 
-    /// To be called once these accounts lost a device, perhaps their last one, on disk.
+    /// Drops the cached lists of accounts that lost a device, perhaps their last one. Call it after the write to disk.
     func forget(_ accounts: [PublicKey]) {
         followed.withLock { $0.forget(accounts) }
         lists.withLock { $0.forget(accounts) }
@@ -129,7 +129,7 @@ extension RegistryRows {
         return followed
     }
 
-    /// Unless a newer list is there, or the account has no device.
+    /// Stores the keys that an account follows, unless a newer list is stored or the account has no device.
     func putFollowed(_ followed: FollowedKeys, by account: PublicKey) throws {
         try execute(
             """
@@ -153,7 +153,7 @@ extension RegistryRows {
         ).map { RecipientList(mark: try mark($0), json: Array($0["event"] as Data)) }
     }
 
-    /// Unless a newer one is there, or the account has no device.
+    /// Stores a list of an account, unless a newer one is stored or the account has no device.
     func putRecipientList(_ list: RecipientList, _ kind: Kind, of account: PublicKey) throws {
         try execute(
             """

@@ -18,19 +18,19 @@ package struct ContactList: Hashable, Sendable {
     }
 }
 
-/// How a contact list came to us, on which depends whether an author's first one is news.
+/// The source of a contact list, which determines whether the first list of an author counts as new.
 package enum ContactListSource: Hashable, Sendable {
     /// Read to establish a baseline. It never counts as new.
     case baseline
     /// From a relay or a feed, which also pass on old events.
     case relay
-    /// Published at our own socket.
+    /// Published at the router's own socket.
     case direct
 }
 
 extension Registry {
-    /// The accounts that `list` newly names. Naming an account again counts as a follow only if a list in between
-    /// omitted it. Empty if a newer list of that author is known.
+    /// Returns the accounts that `list` newly names. Naming an account again counts as a follow only if a list in
+    /// between omitted it. Empty if a newer list of that author is known.
     ///
     /// If no list of the author is known, or only one from before an account registered, the list is a follow only if
     /// it was made after the account registered. In addition, its author published it here, or all lists that name the
@@ -79,7 +79,7 @@ extension RegistryRows {
         return try list.named.filter { account in
             guard named.insert(account).inserted, try !follows(author, account) else { return false }
             guard let (registeredAt, isRead) = try familiarity(of: account) else { return false }
-            // The last list did not name an account that it would have been remembered for.
+            // The last list would have been remembered for the account, but did not name it.
             if let lastSeenAt, lastSeenAt >= registeredAt { return true }
             return list.createdAt >= registeredAt.seconds && (seen == .direct || isRead)
         }
@@ -89,7 +89,7 @@ extension RegistryRows {
         try one("SELECT 1 FROM follows WHERE author = ? AND account = ?", [author, account.bytes.data]) != nil
     }
 
-    /// Since when an account's followers are noted, and whether those before were read.
+    /// Returns since when an account's followers are recorded, and whether all earlier contact lists were read.
     private func familiarity(of account: PublicKey) throws -> (registeredAt: Timestamp, isRead: Bool)? {
         let row = try one(
             """

@@ -5,7 +5,7 @@ import Nostr
 ///
 /// The hash is seeded from the router's identity, so others cannot construct a key that collides with a followed one.
 struct FollowedKeys: Hashable, Sendable {
-    /// Of longer lists the first keys count.
+    /// The maximum number of keys. In a longer list the first keys count.
     static let limit = 10_000
 
     let mark: SlotMark
@@ -34,7 +34,7 @@ struct FollowedKeys: Hashable, Sendable {
 
     var count: Int { hashes.count }
 
-    /// As SQLite takes them.
+    /// The hashes as the database stores them.
     var data: Data {
         var data = Data(capacity: 8 * hashes.count)
         for hash in hashes { withUnsafeBytes(of: hash.littleEndian) { data.append(contentsOf: $0) } }
@@ -52,15 +52,15 @@ struct FollowedKeys: Hashable, Sendable {
     }
 }
 
-/// An account's newest event of a replaceable kind, whole, for filters to read.
+/// The newest event of one replaceable kind of an account, for filters to read.
 package struct RecipientList: Hashable, Sendable {
-    /// Longer ones are not kept.
+    /// The maximum size in bytes. Larger lists are not stored.
     static let byteLimit = 1 << 20
-    /// Of longer lists the first keys count.
+    /// The maximum number of keys. In a longer list the first keys count.
     private static let followLimit = 10_000
 
     package let mark: SlotMark
-    /// Verified.
+    /// The whole event. Its signature was verified.
     package let json: [UInt8]
 
     init(mark: SlotMark, json: [UInt8]) {

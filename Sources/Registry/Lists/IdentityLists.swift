@@ -14,7 +14,7 @@ import Synchronization
 final class IdentityLists: Sendable {
     /// How long devices count after the last list that named them.
     private static let gracePeriod: Duration = .days(7)
-    /// How long after a failure devices whose time is over are looked for again.
+    /// The delay after a failure before the router looks for expired devices again.
     private static let pauseAfterFailure: Duration = .minutes(1)
 
     private let store: RegistryStore
@@ -41,7 +41,7 @@ final class IdentityLists: Sendable {
 
     private var policy: RegistrationPolicy { reader.policy }
 
-    /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
+    /// Takes lists in order, in one transaction, and returns one result for each. Writes only if a list is new.
     func learn(_ events: [Event]) throws -> [ListResult] {
         let now = now()
         let weighed = try store.read { rows in try events.map { try weigh($0, now: now, rows) } }
@@ -57,7 +57,7 @@ final class IdentityLists: Sendable {
         }
     }
 
-    /// Returns nil if the list must be stored.
+    /// Returns the result for a list that need not be stored; nil if it must be stored.
     private func weigh(_ event: Event, now: Timestamp, _ rows: RegistryRows) throws -> ListResult? {
         guard event.kind == .relayList || event.kind == .deviceList else { return .ignored }
         guard try rows.concerns(event.pubkey) else { return .ignored }
@@ -103,7 +103,7 @@ final class IdentityLists: Sendable {
         try recognise(Set(list.devices.prefix(ListLimits.devices)), as: event.pubkey, now: now, rows, &changes)
     }
 
-    /// From now on these devices, and no others, speak for `root`.
+    /// Makes `devices` the only devices that may speak for `root`.
     private func recognise(
         _ devices: Set<PublicKey>,
         as root: PublicKey,
@@ -126,8 +126,8 @@ final class IdentityLists: Sendable {
         }
     }
 
-    /// Sends devices back to waiting that their root identity's lists have not named for too long. Cheap when there are
-    /// none.
+    /// Removes devices that their root identity's lists have not named for too long. Their registrations wait again.
+    /// Cheap if there are none.
     func endGrace() {
         let now = now()
         guard graceEnd.withLock({ $0 <= now }) else { return }
@@ -154,7 +154,7 @@ enum ListLimits {
     static let relays = 16
     static let relay = 512
 
-    /// The first few that are URLs, each once.
+    /// Returns the first URLs up to the limit, each once.
     static func relays(_ urls: [String]) -> [String] {
         var taken: [String] = []
         for url in urls where taken.count < relays && !taken.contains(url) {

@@ -3,9 +3,9 @@ import GRDB
 import Nostr
 import Push
 
-/// Root identities that accounts have to do with: their own, those of devices that wait, and their partners'.
+/// Root identities that are related to accounts: their own, those of waiting devices, and partners.
 extension Registry {
-    /// How many roots ``rootsOfInterest()`` names at most: registrations name partners as they like.
+    /// The maximum number of roots in ``rootsOfInterest()``, because registrations may name any partners.
     package static let rootsOfInterestLimit = 50_000
 
     /// Whether lists of `author` are looked for: it has an account here that is in use, is a partner of an account, or
@@ -15,19 +15,19 @@ extension Registry {
         return try store.readOnce { try $0.concerns(author) }
     }
 
-    /// Keys other than accounts whose kind 10050 is needed: the roots that waiting registrations name, then partners in
-    /// the order in which devices named them.
+    /// Returns keys other than accounts whose kind 10050 is needed: the roots that waiting registrations name, then
+    /// partners in the order in which devices named them.
     package func rootsOfInterest() throws -> Set<PublicKey> {
         try store.read { try $0.rootsOfInterest(limit: Self.rootsOfInterestLimit) }
     }
 
-    /// Whether `key` is a partner of an account or the root of a waiting registration, however many others are.
+    /// Whether `key` is a partner or a waiting registration's root, even beyond ``rootsOfInterestLimit``.
     package func isRootOfInterest(_ key: PublicKey) throws -> Bool {
         try store.readOnce { try $0.isRootOfInterest(key) }
     }
 
-    /// Whether `key` may speak for `root`: it is the same, or a device in the newest kind 10050 of that root that
-    /// speaks of devices.
+    /// Whether `key` may speak for `root`: it is the same key, or a device in the newest kind 10050 of that root that
+    /// names devices.
     package func speaks(_ key: PublicKey, for root: PublicKey) throws -> Bool {
         try key == root || store.readOnce { try $0.lists(key, for: root, now: now()) }
     }
@@ -85,8 +85,8 @@ extension RegistryRows {
         }
     }
 
-    /// Partners in the order in which devices came to name them, and before them the roots that waiting registrations
-    /// name.
+    /// Returns the roots that waiting registrations name, then partners in the order in which devices named them, up to
+    /// `limit`.
     func rootsOfInterest(limit: Int) throws -> Set<PublicKey> {
         let waiting = try all("SELECT DISTINCT root FROM waiting").map { try key($0, "root") }
         let partners = try all(
@@ -106,7 +106,7 @@ extension RegistryRows {
         ) != nil
     }
 
-    /// Whether that is an account or a root of interest.
+    /// Whether `key` is an account or a root of interest.
     func concerns(_ key: PublicKey) throws -> Bool {
         try one(
             """

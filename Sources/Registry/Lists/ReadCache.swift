@@ -4,7 +4,7 @@ import Core
 /// A cache of values read recently. If `Value` is optional, it also stores that a value is missing.
 struct ReadCache<Key: Hashable & Sendable, Value: Sendable>: Concealed {
     private var values: BoundedCache<Key, Value>
-    /// Counts how often something was forgotten because it changed.
+    /// The number of times that changed values were removed.
     private(set) var generation: UInt64 = 0
 
     init(capacity: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }) {

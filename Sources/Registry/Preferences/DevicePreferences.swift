@@ -15,9 +15,9 @@ package struct DevicePreferences: Hashable, Sendable {
     package var isEmpty: Bool { self == DevicePreferences() }
 }
 
-/// When and how often a device wants to be woken (contrib/docs/pacing.md).
+/// When and how often a device wants to be notified (contrib/docs/pacing.md).
 package struct PacePreferences: Hashable, Sendable {
-    /// Nil: at any time.
+    /// Nil: alerts at any time.
     package var quiet: QuietHours?
     package var batch: BatchPreferences
 
@@ -27,7 +27,7 @@ package struct PacePreferences: Hashable, Sendable {
     }
 }
 
-/// How a device wants its pushes gathered (contrib/docs/pacing.md); nil is the operator's default.
+/// A device's preferences for batching its pushes (contrib/docs/pacing.md); nil is the operator's default.
 package struct BatchPreferences: Hashable, Sendable {
     // A million devices may have such preferences; times are in seconds.
     private var storedWindow: Int32 = -1
@@ -40,19 +40,19 @@ package struct BatchPreferences: Hashable, Sendable {
         self.dailyCap = dailyCap
     }
 
-    /// In whole seconds, from none, which switches it off, to a day.
+    /// In whole seconds, from 0 (off) to a day.
     package var window: Duration? {
         get { windowSeconds.map { .seconds($0) } }
         set { windowSeconds = newValue.map { Int($0.seconds) } }
     }
 
-    /// In whole seconds, from none, which switches it off, to a day.
+    /// In whole seconds, from 0 (off) to a day.
     package var cooldown: Duration? {
         get { cooldownSeconds.map { .seconds($0) } }
         set { cooldownSeconds = newValue.map { Int($0.seconds) } }
     }
 
-    /// How many pushes a UTC day at most, from 1 to 1,000,000.
+    /// The maximum number of pushes per UTC day, from 1 to 1,000,000.
     package var dailyCap: Int? {
         get { Self.number(storedCap) }
         set { storedCap = Self.stored(newValue) }
@@ -76,7 +76,7 @@ package struct BatchPreferences: Hashable, Sendable {
 }
 
 extension BatchPreferences {
-    /// The `batch` object of a registration; empty when there is none.
+    /// Reads the `batch` object of a registration; empty if there is none.
     init(_ registration: FieldReader) throws(RegistrationError) {
         self.init()
         guard let reader = try registration.reader("batch") else { return }
@@ -91,7 +91,7 @@ package struct FilterSwitches: Hashable, Sendable {
     /// By the filter's name, at most ``limit``.
     package var byName: [String: Bool]
 
-    /// How many a registration may name.
+    /// The maximum number of filters that a registration may name.
     package static let limit = 16
 
     package init(_ byName: [String: Bool] = [:]) {
@@ -100,12 +100,12 @@ package struct FilterSwitches: Hashable, Sendable {
 
     package var isEmpty: Bool { byName.isEmpty }
 
-    /// Nil when the device does not mention that filter.
+    /// Nil if the device does not mention that filter.
     package subscript(name: String) -> Bool? { byName[name] }
 }
 
 extension FilterSwitches {
-    /// The `filter_plugins` object of a registration; empty when there is none.
+    /// Reads the `filter_plugins` object of a registration; empty if there is none.
     init(_ registration: FieldReader) throws(RegistrationError) {
         self.init()
         guard let reader = try registration.reader("filter_plugins") else { return }

@@ -1,4 +1,4 @@
-/// The bytes of ``DevicePreferences`` before they are sealed.
+/// The binary encoding of ``DevicePreferences`` before it is sealed.
 enum DevicePreferencesCodec {
     private static let version: UInt8 = 1
     private static let hasQuietHours: UInt8 = 1
@@ -39,7 +39,7 @@ enum DevicePreferencesCodec {
         return [version, flags] + fields
     }
 
-    /// Nil unless `bytes` are those of preferences.
+    /// Returns nil if `bytes` are not encoded preferences.
     static func decode(_ bytes: [UInt8]) -> DevicePreferences? {
         var rest = bytes[...]
         guard let number = rest.popFirst(), let flags = rest.popFirst(),

@@ -25,7 +25,7 @@ package struct QuietHours: Hashable, Sendable {
 }
 
 extension QuietHours {
-    /// The `quiet` object of a registration; nil when there is none.
+    /// Reads the `quiet` object of a registration; nil if there is none.
     init?(_ registration: FieldReader) throws(RegistrationError) {
         guard let reader = try registration.reader("quiet") else { return nil }
         let start = try Self.time("start", reader)
@@ -50,13 +50,13 @@ extension QuietHours {
     }
 }
 
-/// The clock by which quiet hours count.
+/// The time zone of quiet hours.
 package enum QuietZone: Hashable, Sendable {
-    /// A clock that never changes. Says less about where its owner is than a name does.
+    /// A fixed offset from UTC. It reveals less about its owner's location than a zone's name.
     case offset(UTCOffset)
     case named(NamedZone)
 
-    /// What `tz` of a registration has to be.
+    /// The expected `tz` of a registration, for error messages.
     static let expected =
         "an offset from UTC such as UTC+9, UTC-03:30, +05:45 or Z, or a time zone of the tz database such as Europe/Berlin"
 
@@ -108,8 +108,8 @@ package struct TimeOfDay: Hashable, Sendable {
     }
 }
 
-/// How far a wall clock is ahead of UTC. A registration names the offset and not the zone, which says less about where
-/// its owner is.
+/// The offset of a wall clock from UTC. In a registration it reveals less about its owner's location than the name of a
+/// zone.
 package struct UTCOffset: Hashable, Sendable {
     private let stored: Int16
 

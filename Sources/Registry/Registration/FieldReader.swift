@@ -1,10 +1,10 @@
 import JSON
 import Nostr
 
-/// Takes typed fields out of one object of a registration; every refusal names the field by its path.
+/// A reader of typed fields in one JSON object of a registration. Its errors name the field by its path.
 struct FieldReader {
     let object: JSONObject
-    /// Named in refusals; empty for the outermost object.
+    /// The object's path in error messages; empty for the outermost object.
     private let path: String
 
     init(_ object: JSONObject, path: String = "") {
@@ -18,7 +18,7 @@ struct FieldReader {
         .field(path(of: name), expected: expected)
     }
 
-    /// A text of 1 to `limit` bytes without control characters.
+    /// Returns a string of 1 to `limit` bytes without control characters; nil if the field is missing.
     func text(_ name: String, limit: Int) throws(RegistrationError) -> String? {
         guard let value = object[name] else { return nil }
         let expectation = "a text of 1 to \(limit) bytes without control characters"
@@ -28,7 +28,7 @@ struct FieldReader {
         return text
     }
 
-    /// A text of 1 to `limit` bytes, all of them of `alphabet`.
+    /// Returns a string of 1 to `limit` bytes of `alphabet`; nil if the field is missing.
     func word(_ name: String, limit: Int, of alphabet: Alphabet) throws(RegistrationError) -> String? {
         guard let value = object[name] else { return nil }
         guard case .string(let text) = value, (1...limit).contains(text.utf8.count), alphabet.spells(text) else {
@@ -69,15 +69,15 @@ struct FieldReader {
     }
 }
 
-/// The bytes that names of one sort are made of.
+/// The bytes that are allowed in a kind of name.
 enum Alphabet: CustomStringConvertible {
-    /// Platforms and signals.
+    /// For platforms and signals.
     case lowerCaseName
-    /// Apps and device ids.
+    /// For apps and device ids.
     case name
-    /// Language tags (BCP 47).
+    /// For language tags (BCP 47).
     case languageTag
-    /// Filters of plugins.
+    /// For the filters of plugins.
     case filterName
 
     func spells(_ text: String) -> Bool {
@@ -103,13 +103,13 @@ enum Alphabet: CustomStringConvertible {
 }
 
 extension String {
-    /// Whether there is no C0 or C1 control character and no DEL in it.
+    /// Whether it contains no C0 or C1 control character and no DEL.
     var isFreeOfControls: Bool {
         unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }
     }
 
-    /// Whether it is an absolute URL of one of `schemes`, in printable ASCII, with a host. Whether that host may be
-    /// reached at all is judged when a request is made.
+    /// Whether it is an absolute URL of one of `schemes`, in printable ASCII, with a host. Whether the router may
+    /// connect to that host is checked at each request.
     func isURL(of schemes: [String], limit: Int) -> Bool {
         guard utf8.count <= limit, utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let scheme = schemes.first(where: { hasPrefix("\($0)://") })
@@ -123,9 +123,9 @@ extension String {
 /// How large the parts of a registration may be, in bytes of UTF-8 or in entries.
 enum RegistrationLimits {
     static let content = 16 * 1024
-    /// A content of that size, padded, sealed and in base 64 (NIP-44).
+    /// The maximum length of such a content after padding, encryption and base 64 (NIP-44).
     static let payload = 22_000
-    /// All tags of the event together.
+    /// The maximum bytes of all tags of the event together.
     static let tags = 4096
     static let token = 4096
     static let endpoint = 2048

@@ -5,10 +5,10 @@ import Push
 /// The token or endpoint of a registration, and the keys of its subscription.
 struct PushTarget {
     var token: String
-    /// `p256dh` and `auth` in base64url without padding, or nothing.
+    /// `p256dh` and `auth` in base64url without padding; empty if there are none.
     var keys: [String: String]
 
-    /// Reads the target as `description` says. A platform without a description is asked for a token, or else for an
+    /// Reads the fields that `description` names. For a platform without a description, reads a token, or else an
     /// endpoint.
     init(_ description: PushTargetDescription?, reader: FieldReader) throws(RegistrationError) {
         keys =
@@ -114,7 +114,7 @@ struct ChosenTarget: Hashable {
     /// The field of a registration with the code that was pushed to the target.
     static let codeField = "code"
 
-    /// The same however its URL is spelled.
+    /// The normalized target: the same for all spellings of its URL.
     let name: String
 
     /// Returns nil for a platform without chosen targets.

@@ -5,12 +5,12 @@ import Push
 
 /// The decrypted content of a registration (contrib/docs/registration.md): where to push, and for which signals.
 package struct RegistrationContent: Hashable, Sendable {
-    /// How long it may be, in bytes of UTF-8.
+    /// The maximum length in bytes of UTF-8.
     package static let longest = RegistrationLimits.content
 
-    /// The transport asked for.
+    /// The requested platform.
     package var platform: String
-    /// The operator's app block; `default` when the registration names none.
+    /// The operator's app block. Default: `default`.
     package var app: String
     /// The device token, or the endpoint URL, whichever the platform has.
     package var token: String
@@ -19,13 +19,13 @@ package struct RegistrationContent: Hashable, Sendable {
     /// Fields for the transport in addition to the token: `p256dh` and `auth` of a subscription, and every other text
     /// field that the core does not use, so that plugins can define their own.
     package var fields: [String: String]
-    /// The signals that wake the device.
+    /// The signals that notify the device.
     package var signals: Set<Signal>
     /// Nil: the operator's default.
     package var mode: Mode?
     package var quiet: QuietHours?
     package var batch: BatchPreferences
-    /// Which filters of plugins it switches on or off (`filter_plugins`).
+    /// The filters of plugins that it switches on or off (`filter_plugins`).
     package var filterSwitches: FilterSwitches
     /// The owner's name for the device.
     package var device: String?
@@ -40,17 +40,17 @@ package struct RegistrationContent: Hashable, Sendable {
     package var partners: [PublicKey]
     /// Whether the token may serve several accounts at the same time.
     package var shared: Bool
-    /// The whole text as it came, unknown fields included.
+    /// The original JSON, with unknown fields.
     package var json: String
 
     var preferences: DevicePreferences {
         DevicePreferences(pace: PacePreferences(quiet: quiet, batch: batch), filters: filterSwitches)
     }
 
-    /// What ``locale`` says, if it is a language tag.
+    /// ``locale`` as a language tag; nil if it is not a valid one.
     var language: LanguageTag? { locale.flatMap { LanguageTag($0) } }
 
-    /// Where this registration points to.
+    /// Returns the address for pushes.
     package func address(registeredAt: Timestamp) -> DeviceAddress {
         DeviceAddress(platform: platform, app: app, token: token, fields: fields, registeredAt: registeredAt)
     }

@@ -1,23 +1,23 @@
 import Core
 import Nostr
 
-/// Decides about registration events (contrib/docs/registration.md). Knows no store, no key and no clock.
+/// The rules for accepting registration events (contrib/docs/registration.md). Pure: uses no store, key or clock.
 package struct RegistrationPolicy: Sendable {
     /// The limits that an operator may set.
     package struct Limits: Hashable, Sendable {
-        /// How far in the future an event may be dated. Clients' clocks are wrong by minutes; a stamp from next year
-        /// would lock its slot until then.
+        /// How far in the future an event may be dated. Clients' clocks are wrong by minutes; a date in next year would
+        /// lock its slot until then.
         package var futureTolerance: Duration
-        /// How many devices one account may have.
+        /// The maximum number of devices of one account.
         package var devicesPerAccount: Int
-        /// How many devices there may be altogether. For a further one, a device that never got a push is forgotten
-        /// without a tombstone.
+        /// The maximum number of devices of all accounts. For another one, the router removes a device that never got a
+        /// push, without a tombstone.
         package var devices = 5_000_000
-        /// How many registrations one key may sign an hour, over time; apps register at each start.
+        /// The sustained number of registrations that one key may sign per hour. Apps register at each start.
         package var registrationsPerKeyPerHour = 60
-        /// How many registrations an author may sign in a burst.
+        /// The maximum burst of registrations of one key.
         package var registrationBurst = 200
-        /// How many registrations may wait for their root identity altogether, for one root, and of one signer.
+        /// The maximum number of registrations that wait for a root identity: of all, for one root, and of one signer.
         package var waiting = 10_000
         package var waitingPerRoot = 32
         package var waitingPerSigner = 32
@@ -30,9 +30,9 @@ package struct RegistrationPolicy: Sendable {
 
     /// The operation that an event requests.
     package enum Request: Hashable, Sendable {
-        /// To read its content and put a device of `account` into the slot.
+        /// Read the content, and put a device of `account` into the slot.
         case register(RegistrationSlot, account: PublicKey)
-        /// To empty the slot.
+        /// Empty the slot.
         case deregister(RegistrationSlot)
 
         package var slot: RegistrationSlot {
@@ -48,7 +48,7 @@ package struct RegistrationPolicy: Sendable {
         case done(RegistrationResult)
     }
 
-    /// The version of the registration protocol; registrations without one mean this.
+    /// The supported version of the registration protocol. Registrations that name no version have this one.
     package static let protocolVersion = "1"
 
     let keys: RouterKeyNames
@@ -66,7 +66,7 @@ package struct RegistrationPolicy: Sendable {
         createdAt >= 0 && Timestamp(seconds: createdAt) <= now + limits.futureTolerance
     }
 
-    /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp.
+    /// Checks everything that needs no stored state. Only the first tag of a name counts (NIP-01).
     package func read(_ event: Event, now: Timestamp) -> Reading {
         do throws(RegistrationError) {
             guard let request = try request(of: event) else { return .done(.notForUs) }
@@ -81,7 +81,7 @@ package struct RegistrationPolicy: Sendable {
             {
                 throw .unsupported("tag protocol_version: expected \(Self.protocolVersion), which this router speaks")
             }
-            // Events are kept to be served back: what their authors may put into them is bounded.
+            // The size of tags is limited, because events are stored and served to clients.
             guard event.tags.reduce(0, { $1.reduce($0 + 1) { $0 + $1.utf8.count + 1 } }) <= RegistrationLimits.tags
             else { throw .invalid("tags: expected at most \(RegistrationLimits.tags) bytes in all") }
             return .request(request)
@@ -149,11 +149,11 @@ package struct RegistrationPolicy: Sendable {
         return nil
     }
 
-    /// What happens to the other slots that hold the same token of the same platform and app.
+    /// The decision about other slots that hold the same token of the same platform and app.
     enum TokenDecision: Hashable, Sendable {
-        /// They lose it, or there are none.
+        /// The slots of these devices lose the token; empty if no other slot has it.
         case take(from: [RegisteredDevice])
-        /// One of them has it by a later registration, which a late arrival must not undo.
+        /// Another slot keeps the token, because its registration is later. A late arrival must not undo that.
         case leave
     }
 
@@ -177,7 +177,7 @@ struct AccountState: Hashable, Sendable {
     var isRegistered = false
     /// Whether the event of ``mark`` emptied the slot, so it has no current registration.
     var isEnded = false
-    /// How many devices the account has, this slot's included if it is the account's.
+    /// The number of devices of the account, including this slot's if that belongs to the account.
     var devices = 0
     /// Events for a slot without a mark must be newer than this, in seconds since 1970: when an author has more marks
     /// of former devices than are kept, the oldest ones are folded into it.

@@ -3,10 +3,10 @@ import Nostr
 import Push
 import Synchronization
 
-/// Whether a transport serves an address and accepts its form; asked before a registration is taken.
+/// A check that a transport serves an address and accepts its form. Called before a registration is accepted.
 ///
-/// Throws a ``RegistrationError`` when not. Any other error refuses the registration as well, but its text is not
-/// passed on, because it might quote the token.
+/// Throws a ``RegistrationError`` if not. Any other error refuses the registration too, but its message is not passed
+/// on, because it might quote the token.
 package typealias PlatformCheck = @Sendable (DeviceAddress) throws -> Void
 
 /// Validates a signal name in a registration. Returns the expected names if it is unknown, and nil if it is valid.
@@ -34,7 +34,7 @@ struct RegistrationReader: Sendable {
         self.checkSignal = checkSignal
     }
 
-    /// The draft of a registration that arrived at `arrivedAt`. `wasChecked`: a transport has accepted it before.
+    /// Returns the draft of a registration that arrived at `arrivedAt`. `wasChecked`: a transport accepted it before.
     func draft(
         of event: Event,
         _ slot: RegistrationSlot,
@@ -59,8 +59,8 @@ struct RegistrationReader: Sendable {
         )
     }
 
-    /// The draft of a registration that waited. Nil if no transport serves it: it continues to wait, because that may
-    /// change.
+    /// Returns the draft of a registration that waited; nil if no transport serves it. It then continues to wait,
+    /// because that may change.
     func draft(ofWaiting event: Event, arrivedAt: Timestamp) -> RegistrationDraft? {
         guard case .register(let slot, let account)? = try? policy.request(of: event) else { return nil }
         // It was checked on arrival. If the plugin cannot check it again now, the device must not wait forever.

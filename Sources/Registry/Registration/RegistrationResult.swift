@@ -4,14 +4,14 @@ import Push
 /// The result of a registration event.
 package enum RegistrationResult: Hashable, Sendable {
     case registered(DeviceID)
-    /// The slot was taken already: the same device has a new address or new preferences.
+    /// The slot was already in use: the same device has a new address or new preferences.
     case updated(DeviceID)
     case deregistered
     /// A deregistration under a key of this router other than the device's current one: that key has no registration,
     /// and the device stays.
     case moved
-    /// Signed by a device key that its root identity does not list yet (kind 10050): kept, without any effect until
-    /// then. No token moves, no device counts, and no tombstone falls on the root.
+    /// Signed by a device key that its root identity does not list yet (kind 10050). Stored without effect until then:
+    /// no token moves, the device does not count, and the root gets no tombstone.
     case waiting
     /// The same event was accepted before, and its content is current.
     case duplicate
@@ -25,7 +25,7 @@ package enum RegistrationResult: Hashable, Sendable {
     case notForUs
     case refused(RegistrationError)
 
-    /// Whether something was written.
+    /// Whether the store was changed.
     package var isChange: Bool {
         switch self {
         case .registered, .updated, .deregistered, .waiting: true
@@ -41,7 +41,7 @@ package enum RegistrationResult: Hashable, Sendable {
         }
     }
 
-    /// The text of an `OK` answer.
+    /// The message of the `OK` response.
     package var message: String {
         switch self {
         case .registered, .updated, .deregistered: ""
@@ -90,7 +90,7 @@ package struct RegistrationError: Error, Hashable, Sendable, CustomStringConvert
         RegistrationError(.invalid, reason)
     }
 
-    /// The registration is well formed and asks for what this router does not do.
+    /// A well-formed registration that requests something this router does not support.
     package static func unsupported(_ reason: String) -> RegistrationError {
         RegistrationError(.unsupported, reason)
     }
@@ -100,20 +100,20 @@ package struct RegistrationError: Error, Hashable, Sendable, CustomStringConvert
         RegistrationError(.blocked, reason)
     }
 
-    /// The registration is well formed, and there were too many before it.
+    /// A well-formed registration that exceeds a rate limit.
     package static func rateLimited(_ reason: String) -> RegistrationError {
         RegistrationError(.rateLimited, reason)
     }
 
-    /// The registration names a key that the router had before.
+    /// The registration names a retired key of the router.
     static func retiredKey(_ keys: RouterKeyNames) -> RegistrationError {
         .invalid("tag d: this router's key is another one now: register with \(keys.current.key.hex)")
     }
 
-    /// Whether the same registration may be taken later.
+    /// Whether the same registration may be accepted later.
     var isTemporary: Bool { code == .error }
 
-    /// Whether the registration itself is at fault.
+    /// Whether the registration itself is invalid.
     var isInvalid: Bool { code == .invalid }
 
     /// An invalid field of the content.
@@ -121,6 +121,6 @@ package struct RegistrationError: Error, Hashable, Sendable, CustomStringConvert
         .invalid("registration field `\(path)`: expected \(expected)")
     }
 
-    /// The text for an `OK` answer: a machine-readable prefix, a colon, and the reason.
+    /// The message of an `OK` response: a machine-readable prefix, a colon, and the reason.
     package var description: String { "\(code.rawValue): \(reason)" }
 }

@@ -8,11 +8,11 @@ import Push
 /// Kinds 10062 and 30062 with the same `d` share one slot. The registration names the account of the device: the
 /// author, or a root identity that lists the author as a device. So only the author can empty a slot.
 package struct RegistrationSlot: Hashable, Sendable {
-    /// Device ids are at most this many bytes of A-Z a-z 0-9 . _ -
+    /// The maximum length of a device id in bytes, all of them A-Z a-z 0-9 . _ -
     package static let deviceIDLimit = 64
 
     package var author: PublicKey
-    /// The part of `d` after our public key and a colon. May be empty.
+    /// The part of `d` after the router's public key and a colon. May be empty.
     package var deviceID: String
 
     package init(author: PublicKey, deviceID: String = "") {
@@ -21,7 +21,7 @@ package struct RegistrationSlot: Hashable, Sendable {
     }
 }
 
-/// The newest event that a slot has seen, which stays after a deregistration so that no older copy revives it.
+/// The newest event that a slot has seen. Kept after a deregistration, so that no older copy restores the device.
 package struct SlotMark: Hashable, Sendable {
     /// In seconds since 1970.
     package var createdAt: Int64
@@ -51,7 +51,7 @@ struct RegisteredDevice: Hashable, Sendable {
     /// The account that the device belongs to.
     var account: PublicKey
     var mark: SlotMark
-    /// Its own date, or when it came if it was dated ahead.
+    /// When the event was dated, or when it arrived if it was dated ahead.
     var registeredAt: Timestamp = .distantFuture
 
     /// Since when it has its token, in seconds since 1970. Dating a registration ahead does not change that.
@@ -67,7 +67,7 @@ struct RegistrationDraft {
     var content: RegistrationContent
     /// The number of the router's key that it names.
     var routerKey: Int
-    /// When it came.
+    /// When it arrived.
     var arrivedAt: Timestamp
 
     var mark: SlotMark { SlotMark(event) }

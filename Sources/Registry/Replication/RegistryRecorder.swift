@@ -13,7 +13,7 @@ struct RowArguments: ExpressibleByArrayLiteral {
     var values: [DatabaseValue] { elements.map { $0?.databaseValue ?? .null } }
 }
 
-/// Writes down the statements of a transaction that change something, for the other members to repeat.
+/// Records the statements of a transaction that change rows, so that other members can repeat them.
 final class RegistryRecorder {
     private(set) var record: RegistryRecord
 
@@ -30,8 +30,8 @@ final class RegistryRecorder {
     }
 }
 
-/// One transaction of the registry, as members pass it on: its statements in order, with their values.
-/// All members apply the same records in the same order to the same rows, and so have the same numbers of devices.
+/// One transaction of the registry as it is replicated: its statements in order, with their values. All members apply
+/// the same records in the same order to the same rows, and so have the same numbers of devices.
 struct RegistryRecord: Codable, Hashable, Sendable {
     static let formatVersion = 1
 
@@ -107,7 +107,7 @@ struct RegistryRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// A device that indexes have to look at again.
+    /// A device whose entry in indexes must be updated.
     struct TouchedDevice: Codable, Hashable, Sendable {
         var device: Int64
         /// In hexadecimal digits.
@@ -116,20 +116,20 @@ struct RegistryRecord: Codable, Hashable, Sendable {
     }
 
     var version = Self.formatVersion
-    /// Tells this record from all others.
+    /// Unique for each record.
     var id: String
-    /// The position of the record before it.
+    /// The log position of the record before it.
     var after: UInt64 = 0
     var statements: [Statement] = []
     var devices: [TouchedDevice] = []
     /// Accounts whose keys for messages changed, in hexadecimal digits.
     var messageKeys: [String] = []
-    /// Keys whose watched facts changed, in hexadecimal digits.
+    /// Keys whose data for account watch changed, in hexadecimal digits.
     var keys: [String] = []
 
     init(id: String) { self.id = id }
 
-    /// Whether rules of access may have changed.
+    /// Whether access rules may have changed.
     var concernsAccess: Bool {
         statements.contains { $0.sql.contains("access_rules") || $0.sql.contains("used_secrets") }
     }

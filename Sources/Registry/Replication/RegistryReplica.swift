@@ -11,17 +11,17 @@ package protocol RegistryLog: Sendable {
     /// the record may still appear later. Blocks.
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64?
 
-    /// Records behind `position`, in their order and without a gap, as many as suit; none: there are none. `bytes` is
-    /// nil for what no member wrote. Blocks.
+    /// Returns records after `position`, in order and without a gap, as many as fit; empty if there are none. `bytes`
+    /// is nil for an entry that no member wrote. Blocks.
     func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)]
 
-    /// The position of the last record, even if older ones are deleted. 0: the log never had one. Blocks.
+    /// Returns the position of the last record, even if older ones are deleted; 0 if the log never had one. Blocks.
     func lastPosition() throws -> UInt64
 
-    /// Up to where the newest snapshot has the log; nil: there is none. Blocks.
+    /// Returns the log position that the newest snapshot contains; nil if there is no snapshot. Blocks.
     func snapshotPosition() throws -> UInt64?
 
-    /// Writes the newest snapshot into a file. Returns false when there is none. Blocks.
+    /// Writes the newest snapshot into a file. Returns false if there is none. Blocks.
     func readSnapshot(to file: String) throws -> Bool
 }
 
@@ -56,7 +56,7 @@ final class RegistryReplica: Sendable {
         RegistryRecorder(id: "\(prefix)-\(count.add(1, ordering: .relaxed).newValue)")
     }
 
-    /// Up to where the registry has the log, for other threads to read.
+    /// The log position up to which the registry has applied records. Readable from any thread.
     var position: UInt64 { seen.load(ordering: .acquiring) }
 
     func note(_ position: UInt64) { seen.store(position, ordering: .releasing) }
@@ -99,7 +99,7 @@ extension Registry {
         try store.catchUp()
     }
 
-    /// Takes up what other members wrote. Blocks.
+    /// Applies the records that other members have written. Blocks.
     package func catchUp() throws { try store.catchUp() }
 
     /// This registry's position in the shared log; 0: it is not shared.

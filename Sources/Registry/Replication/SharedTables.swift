@@ -9,11 +9,11 @@ extension RegistryStore {
         "meta", "watch", "watch_relays", "ingress_devices", "ingress_device_count", "plugin_owners", "plugin_states",
     ]
 
-    /// Replaces the file at `file`, readable by this user only. Returns the position in the shared log. Does not block
-    /// writers.
+    /// Writes the shared tables to a new file, readable by this user only, and replaces an existing one. Returns the
+    /// position in the shared log. Does not block writers.
     package func writeShared(to file: String) throws -> UInt64 {
         try SharedFile.remove(file)
-        // SQLite fills an empty file as it is.
+        // SQLite keeps the permissions of an existing empty file.
         guard FileManager.default.createFile(atPath: file, contents: nil, attributes: [.posixPermissions: 0o600]) else {
             throw CocoaError(.fileWriteUnknown)
         }
@@ -47,7 +47,7 @@ extension RegistryStore {
     /// `StoreError` for a file that is damaged or of an unknown format, and a ``RegistryStoreError`` for a file of
     /// another router.
     func readShared(from file: String) throws {
-        // Brings it to the present schema, or refuses it.
+        // Migrates the file to the current schema, or throws.
         try StoreFile(path: file, kind: Self.kind).open(Configuration()).close()
         try replacing { db in
             try db.execute(sql: "ATTACH DATABASE ? AS shared", arguments: [file])
@@ -79,7 +79,7 @@ extension RegistryStore {
             ).joined(separator: ", ")
             try db.execute(sql: "INSERT INTO main.\(table) (\(columns)) SELECT \(columns) FROM shared.\(table)")
         }
-        // Numbers that were given away stay so.
+        // Row numbers are never reused, even those of deleted rows.
         let numbered = tables.map { "'\($0)'" }.joined(separator: ", ")
         try db.execute(sql: "DELETE FROM main.sqlite_sequence WHERE name IN (\(numbered))")
         try db.execute(
@@ -88,7 +88,7 @@ extension RegistryStore {
                 SELECT name, seq FROM shared.sqlite_sequence WHERE name IN (\(numbered))
                 """
         )
-        // Steps that were done there are done here.
+        // `meta` has the position in the log, and the one-time steps that were done for these rows.
         try db.execute(sql: "INSERT OR REPLACE INTO main.meta (name, value) SELECT name, value FROM shared.meta")
     }
 }
@@ -121,7 +121,7 @@ extension RegistryStore {
         try readShared(from: file)
     }
 
-    /// Whether changes behind `position` are gone.
+    /// Whether the log no longer has all changes after `position`.
     private func isCutOff(_ log: any RegistryLog, at position: UInt64) throws -> Bool {
         var last = position
         for (next, bytes) in try log.records(after: position) {

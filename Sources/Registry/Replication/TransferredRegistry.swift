@@ -30,7 +30,7 @@ extension RegistryStore {
     /// Its position in the shared log; nil: it is not shared.
     package func position() throws -> UInt64? { try read { try $0.sharedPosition() } }
 
-    /// An empty change: the position at which sharing starts with all earlier data.
+    /// Returns an empty record. Sharing starts at its position in the log, with all earlier data.
     package static func emptyChange(_ id: String) throws -> [UInt8] { try RegistryRecord(id: id).bytes() }
 
     /// Makes it a shared registry that has the log up to `position`, and records for the other members which keys were
@@ -49,7 +49,7 @@ extension RegistryStore {
         }
     }
 
-    /// Makes it a separate registry again, whose relays were read up to `marks`.
+    /// Makes it a separate registry again. Its relays were read up to `marks`, in seconds since 1970.
     package func endSharing(marks: [String: Int64]) throws {
         try writeHere { rows in
             for (url, mark) in marks {
@@ -60,7 +60,7 @@ extension RegistryStore {
         }
     }
 
-    /// Takes in everything that the members wrote. Nothing may be loaded yet.
+    /// Applies all changes that the members wrote. Must be called before the registry is loaded.
     package func takeAllChanges(of log: any RegistryLog) throws {
         try takeSnapshot(of: log)
         try join(
@@ -81,7 +81,7 @@ extension RegistryStore {
         }
     }
 
-    /// Up to when relays were read, in seconds since 1970, by their URLs.
+    /// Returns up to when each relay was read, in seconds since 1970, by URL.
     package func relayMarks() throws -> [String: Int64] {
         try read { rows in
             Dictionary(try rows.watchRelays().compactMap { relay in relay.mark.map { (relay.url, $0) } }) { $1 }

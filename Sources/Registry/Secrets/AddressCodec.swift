@@ -1,8 +1,8 @@
 import Core
 import Push
 
-/// The bytes of a ``DeviceAddress`` before they are sealed: texts with their lengths, so that reading one back at each
-/// attempt to deliver parses nothing.
+/// The binary encoding of a ``DeviceAddress`` before it is sealed: strings with their lengths, because every delivery
+/// attempt decodes one.
 enum AddressCodec {
     static func encode(_ address: DeviceAddress) -> [UInt8] {
         var bytes = withUnsafeBytes(of: address.registeredAt.milliseconds.littleEndian) { Array($0) }
@@ -16,7 +16,7 @@ enum AddressCodec {
         return bytes
     }
 
-    /// Nil unless `bytes` are those of an address.
+    /// Returns nil if `bytes` are not an encoded address.
     static func decode(_ bytes: [UInt8]) -> DeviceAddress? {
         guard bytes.count >= 8 else { return nil }
         let registeredAt = bytes.withUnsafeBytes { Int64(littleEndian: $0.loadUnaligned(as: Int64.self)) }
@@ -36,7 +36,7 @@ enum AddressCodec {
         )
     }
 
-    /// Every text of a registration is far below the 64 KiB that two bytes count.
+    /// Appends a string after its length in two bytes. Strings of registrations are far below 64 KiB.
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         precondition(text.utf8.count <= Int(UInt16.max), "a field of an address is bounded when it is read")
         bytes.append(UInt8(truncatingIfNeeded: text.utf8.count))

@@ -43,7 +43,7 @@ final class DeviceSecrets: Sendable {
         try address(of: device) { try $0.sealedIngressAddress(of: device) }
     }
 
-    /// The address that `sealed` reads, or the one it read before.
+    /// Returns the cached address, or opens the one that `sealed` reads.
     private func address(
         of device: DeviceID,
         _ sealed: (RegistryRows) throws -> SealedAddress?
@@ -61,13 +61,13 @@ final class DeviceSecrets: Sendable {
         return address
     }
 
-    /// The language that the device's app registered, such as `de`; empty where it is not known. For statistics.
+    /// The language that the device's app registered, such as `de`; empty if it is not known. For statistics.
     func language(of device: DeviceID) throws -> String {
         if let known = addresses.withLock({ $0.value(of: device) }) { return known.language }
         return Self.language(try store.readOnce { try $0.locale(of: device) })
     }
 
-    /// The language and region that the device's app registered; nil where none is known.
+    /// The language and region that the device's app registered; nil if they are not known.
     func locale(of device: DeviceID) throws -> LanguageTag? {
         try store.readOnce { try $0.locale(of: device) }.flatMap { LanguageTag($0) }
     }
@@ -118,7 +118,7 @@ final class DeviceSecrets: Sendable {
         try vault.openPreferences(sealed, of: device)
     }
 
-    /// To be called once the secrets of these devices changed on disk.
+    /// Drops the cached secrets of these devices. Call it after the change is on disk.
     func forget(_ devices: [DeviceID]) {
         addresses.withLock { $0.forget(devices) }
         recipients.withLock { $0.forget(devices) }
@@ -142,7 +142,7 @@ private final class OpenedAddress: Sendable {
     }
 }
 
-/// Between which keys a notification to a device is sealed.
+/// The keys for sealing a notification to a device.
 package struct DeviceSealing: Sendable, Concealed {
     package let key: SealingKey
     /// The router's key that the device is registered to: the only one that its app knows for sure.

@@ -18,13 +18,13 @@ extension SealingKey {
         }
     }
 
-    /// The key that these digits spell; nil when they spell none on the curve.
+    /// Returns the public key with these hex digits; nil if it is not on the curve.
     static func publicKey(_ digits: String) -> PublicKey? {
         guard let key = PublicKey(hex: digits), Schnorr.isPublicKey(key.bytes.array) else { return nil }
         return key
     }
 
-    /// Fields by those names may be a transport's own, and mean something else.
+    /// Whether the fields have the form of a subscription's keys. A transport may use their names for other data.
     private static func isSubscription(_ p256dh: String, _ auth: String) -> Bool {
         guard let point = Base64URL.decode(p256dh), let secret = Base64URL.decode(auth) else { return false }
         return point.count == 65 && point.first == 0x04 && secret.count == 16

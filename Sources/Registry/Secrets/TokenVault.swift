@@ -18,13 +18,13 @@ package struct TokenVault: Sendable, Concealed {
     }
 
     private static let secondsPerDay: Int64 = 86_400
-    /// By the numbers of their roots.
+    /// The keys by the number of their root.
     private let sealingKeys: [UInt8: [UInt8]]
     /// The number of the root that seals new values.
     private let sealingRoot: UInt8
     private let findingKey: [UInt8]
     private let codeKey: [UInt8]
-    /// Of keys that accounts follow.
+    /// Hashes the keys that accounts follow.
     let followedHash: KeyHash
     private let random: RandomBytes
 
@@ -54,7 +54,7 @@ package struct TokenVault: Sendable, Concealed {
         self.random = random
     }
 
-    /// Sixteen bytes that identify a token and, without the key, reveal nothing about it.
+    /// Returns 16 bytes that identify a token and, without the router's key, reveal no part of it.
     package func handle(of token: String) -> [UInt8] {
         Array(HMACSHA256.authenticationCode(for: Array(token.utf8), key: findingKey).prefix(16))
     }
@@ -65,13 +65,13 @@ package struct TokenVault: Sendable, Concealed {
         return TargetCode(digest: Array(HMACSHA256.authenticationCode(for: target + day, key: codeKey)))
     }
 
-    /// The code for a target at `now`, and until when it is good: until the end of the next UTC day.
+    /// The code for a target at `now`, and its expiry: the end of the next UTC day.
     func code(for target: [UInt8], at now: Timestamp) -> (TargetCode, expiresAt: Timestamp) {
         let day = now.seconds / Self.secondsPerDay
         return (code(for: target, day: day), Timestamp(seconds: (day + 2) * Self.secondsPerDay))
     }
 
-    /// Whether `typed` is a code for the target that is good at `now`.
+    /// Whether `typed` is a code for the target that is valid at `now`.
     func isCode(_ typed: String, for target: [UInt8], at now: Timestamp) -> Bool {
         let day = now.seconds / Self.secondsPerDay
         return [day, day - 1].contains { code(for: target, day: $0).isSpelled(by: typed) }
@@ -102,7 +102,7 @@ package struct TokenVault: Sendable, Concealed {
         return opened
     }
 
-    /// Nil when it is damaged, or was sealed by another identity or with other data.
+    /// Returns nil if the value is damaged, or was sealed by another identity or with other data.
     private func open(_ sealed: [UInt8], authenticating additionalData: [UInt8]) -> [UInt8]? {
         let nonceEnd = 1 + AESGCM.nonceByteCount
         guard let key = sealed.first.flatMap({ sealingKeys[$0] }), sealed.count >= nonceEnd + AESGCM.tagByteCount
@@ -117,7 +117,7 @@ package struct TokenVault: Sendable, Concealed {
 
     // MARK: Plugin state
 
-    /// Sixteen bytes that identify a key of an owner and, without ours, reveal nothing about it.
+    /// Returns 16 bytes that identify a key of an owner and, without the router's key, reveal no part of it.
     func handle(ofState key: [UInt8], owner: String) -> [UInt8] {
         let name = Array("plugin state\0\(owner)\0".utf8)
         return Array(HMACSHA256.authenticationCode(for: name + key, key: findingKey).prefix(16))
@@ -129,7 +129,7 @@ package struct TokenVault: Sendable, Concealed {
         return try seal(plaintext, authenticating: Self.additionalData(owner))
     }
 
-    /// Nil when it is damaged, or was sealed by another identity or for another owner.
+    /// Returns nil if the value is damaged, or was sealed by another identity or for another owner.
     func openState(_ sealed: [UInt8], ofOwner owner: String) -> StateEntry? {
         guard let plaintext = open(sealed, authenticating: Self.additionalData(owner)),
             let length = plaintext.first.map(Int.init), plaintext.count > length
@@ -140,7 +140,7 @@ package struct TokenVault: Sendable, Concealed {
     /// Starts with a byte that no ``Purpose`` has.
     private static func additionalData(_ owner: String) -> [UInt8] { [0x40] + Array(owner.utf8) }
 
-    /// Nil when there is nothing to seal.
+    /// Seals preferences; nil if there are none.
     func seal(_ preferences: DevicePreferences, of device: DeviceID) throws -> [UInt8]? {
         preferences.isEmpty ? nil : try seal(DevicePreferencesCodec.encode(preferences), of: device, for: .preferences)
     }
@@ -158,13 +158,13 @@ package struct TokenVault: Sendable, Concealed {
 
 /// A code that proves that an account reads the target that it registers.
 package struct TargetCode: Hashable, Sendable, Concealed {
-    /// Crockford's: no letters that are read as digits.
+    /// Crockford's base 32, which omits letters that people confuse with digits.
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
     /// As in `7Z0KQ-2MXWA`.
     package let text: String
 
-    /// `digest` has ten bytes at least.
+    /// `digest` must have at least ten bytes.
     init(digest: [UInt8]) {
         let digits = digest.prefix(10).map { Self.alphabet[Int($0 & 31)] }
         text = String(digits.prefix(5)) + "-" + String(digits.dropFirst(5))
@@ -189,6 +189,6 @@ package struct TargetCodeRequest: Hashable, Sendable {
     package let device: DeviceID
     package let route: Route
     package let code: TargetCode
-    /// Until when it is good.
+    /// When the code expires.
     package let expiresAt: Timestamp
 }

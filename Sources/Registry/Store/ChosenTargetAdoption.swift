@@ -11,7 +11,7 @@ struct ChosenTargetAdoption: Sendable {
         self.vault = vault
     }
 
-    /// Does so once for each platform; cheap afterwards. The device that has a target by then keeps it.
+    /// Runs once for each platform; cheap afterwards. A device that already has a target keeps it.
     func run(_ platforms: PlatformCatalog) throws {
         for platform in platforms.platforms where platforms.hasChosenTargets(platform) {
             try adoptTargets(on: platform, platforms)
@@ -22,7 +22,7 @@ struct ChosenTargetAdoption: Sendable {
         guard try !store.writeHere({ try $0.hasAdoptedTargets(on: platform) }) else { return }
         try store.writeHere { rows in
             for device in try rows.devicesWithoutTargets(on: platform) {
-                // One that cannot be opened must not keep the others from being served.
+                // A device whose address cannot be opened must not block the others.
                 guard let sealed = try rows.sealedAddress(of: device),
                     let bytes = try? vault.open(sealed.bytes, of: device, for: .address),
                     let address = AddressCodec.decode(bytes),

@@ -11,7 +11,7 @@ package struct RegistryExamination: Sendable {
         package var devices = 0
         /// Problems found, one sentence each, without secrets.
         package var findings: [String] = []
-        /// Whether the database itself is damaged, and not only what single rows hold.
+        /// Whether the database file itself is damaged, not only the content of single rows.
         package var isDamaged = false
     }
 
@@ -101,7 +101,7 @@ package struct RegistrySummary: Sendable {
     package let hasDevices: Bool
     private let next: PublicKey?
 
-    /// Whether `key` opens it: it is the owner's, or the one that the owner's is being changed to.
+    /// Whether `key` opens it: it is the owner's key, or the next one of a change in progress.
     package func isOpened(by key: PublicKey) -> Bool { owner == nil || owner == key.hex || next == key }
 
     /// Returns nil if the file does not exist. Throws a `StoreError` if it cannot be read or is not a registry.

@@ -6,7 +6,8 @@ enum RegistryRepair {
     /// for a lost device must not reach a new one.
     private static let idsLeftFree = 1_000_000
 
-    /// A device without its secrets cannot be pushed to, and would take its app's next registration for a repeated one.
+    /// Deletes rows whose counterparts are missing. A device without secrets gets no pushes, and would turn its app's
+    /// next registration into a duplicate.
     static func mend(_ database: Database) throws {
         try database.execute(
             sql: """

@@ -25,7 +25,7 @@ struct DeviceRow: Hashable {
 /// The address of a device as stored on disk.
 struct SealedAddress {
     let bytes: [UInt8]
-    /// Whether a push service took a push for its token before.
+    /// Whether a push service has accepted a push for its token.
     let isProven: Bool
     /// The author and the account of its registration. Nil for a device of the sealed ingress.
     var owners: (author: PublicKey, account: PublicKey)?
@@ -70,7 +70,7 @@ extension RegistryRows {
         )
     }
 
-    /// Says that a push service took a push for the device, whatever its token was.
+    /// Records that a push service accepted a push for the device, with its current token or an earlier one.
     func markReached(_ device: DeviceID) throws {
         try execute("UPDATE devices SET is_reached = 1 WHERE id = ? AND is_reached = 0", [device.rawValue])
     }
@@ -101,7 +101,7 @@ extension RegistryRows {
         return try rows.map(holder).filter { $0.slot != slot }
     }
 
-    /// What ``holder(_:)`` reads.
+    /// The columns that ``holder(_:)`` reads.
     static let holderColumns = "devices.id, author, account, device_id, created_at, event_id, registered_at"
 
     func holder(_ row: Row) throws -> RegisteredDevice {
@@ -114,7 +114,7 @@ extension RegistryRows {
         )
     }
 
-    /// Stores a device in its slot and replaces an earlier one, which passes on its number and its start. Returns both.
+    /// Stores a device in its slot. Returns its number and first registration, which an earlier device there passes on.
     func put(_ device: DeviceRow) throws -> (DeviceID, firstRegisteredAt: Timestamp) {
         let further = device.furtherSignals.isEmpty ? nil : device.furtherSignals.map(\.rawValue).joined(separator: " ")
         let root = device.account == device.slot.author ? nil : device.account
@@ -140,7 +140,7 @@ extension RegistryRows {
             ]
         )
         guard let row else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
-        // Its app is there, so that pushes may reach it again.
+        // The app registered again, so pushes may reach the device.
         try enable(DeviceID(rawValue: row["id"]))
         try execute(
             "DELETE FROM tombstones WHERE author = ? AND device_id = ?",
@@ -149,12 +149,12 @@ extension RegistryRows {
         return (DeviceID(rawValue: row[0]), row[1])
     }
 
-    /// Replaces the sealed preferences of a device; nil when it has none.
+    /// Replaces the sealed preferences of a device; nil if it has none.
     func putPreferences(of device: DeviceID, sealed: [UInt8]?) throws {
         try execute("UPDATE devices SET wishes = ? WHERE id = ?", [sealed.map { Data($0) }, device.rawValue])
     }
 
-    /// Empty when the device prefers nothing; nil when there is no such device.
+    /// Empty if the device has no preferences; nil if there is no such device.
     func sealedPreferences(of device: DeviceID) throws -> [UInt8]? {
         try one("SELECT wishes FROM devices WHERE id = ?", [device.rawValue]).map { row in
             (row[0] as Data?).map { Array($0) } ?? []
@@ -208,7 +208,7 @@ extension RegistryRows {
         try one("SELECT content FROM secrets WHERE device = ?", [device.rawValue]).map { Array($0[0] as Data) }
     }
 
-    /// The number of a route, which is given when it is met for the first time.
+    /// Returns the number of a route, and assigns one to a new route.
     func number(of route: Route) throws -> RouteID {
         try execute("INSERT OR IGNORE INTO routes (platform, app) VALUES (?, ?)", [route.platform, route.app])
         let row = try one("SELECT id FROM routes WHERE platform = ? AND app = ?", [route.platform, route.app])
@@ -232,7 +232,7 @@ extension RegistryRows {
     /// The condition for the device whose number is the first argument.
     static let isProven = "NOT EXISTS (SELECT 1 FROM unproven_devices WHERE device = ?1)"
 
-    /// Whether a push service took a push for the device's token before.
+    /// Whether a push service has accepted a push for the device's token.
     func isProven(_ device: DeviceID) throws -> Bool {
         try one("SELECT 1 FROM unproven_devices WHERE device = ?", [device.rawValue]) == nil
     }

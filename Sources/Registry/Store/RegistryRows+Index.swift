@@ -9,7 +9,7 @@ extension RegistryRows {
         try one("SELECT count(*) FROM devices")?[0] ?? 0
     }
 
-    /// Adds every device to an empty index but those that `isBlocked` says of their author and account.
+    /// Adds every device to an empty index, except those for whose author and account `isBlocked` returns true.
     func fill(
         _ index: inout MatchIndex,
         without isBlocked: (_ author: PublicKey, _ account: PublicKey) -> Bool,
@@ -17,7 +17,7 @@ extension RegistryRows {
     ) throws {
         for (id, route) in try routes() { index.name(route, id) }
         let outOfUse = try devicesOutOfUse()
-        // Without GRDB's rows and values: there may be a million.
+        // Avoids GRDB's rows and values, because there may be a million devices.
         let rows = try RawStatement(
             db,
             """
@@ -50,14 +50,14 @@ extension RegistryRows {
         }
     }
 
-    /// The devices that want more than the well-known signals.
+    /// The devices that want signals in addition to the well-known ones.
     func furtherSignals() throws -> [(DeviceID, PublicKey, [Signal])] {
         try all("SELECT id, account, further_signals FROM devices WHERE further_signals IS NOT NULL").map { row in
             (DeviceID(rawValue: row[0]), try key(row, "account"), Self.signals(row[2]))
         }
     }
 
-    /// The devices that read a language.
+    /// The devices that registered a language.
     func locales() throws -> [(DeviceID, PublicKey, LanguageTag)] {
         try all("SELECT id, account, locale FROM devices WHERE locale IS NOT NULL").compactMap { row in
             guard let locale = LanguageTag(row[2] as String) else { return nil }
@@ -65,7 +65,7 @@ extension RegistryRows {
         }
     }
 
-    /// Most devices read one of a few languages.
+    /// Returns the number of a language, cached because most devices have one of a few languages.
     private static func language(
         _ column: String,
         _ names: LanguageNames,

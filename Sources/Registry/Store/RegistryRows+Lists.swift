@@ -5,7 +5,7 @@ import Nostr
 import Push
 
 extension RegistryRows {
-    /// The newest list of that kind.
+    /// The mark of an author's newest list of that kind.
     func mark(of kind: Kind, by author: PublicKey) throws -> SlotMark? {
         try one(
             "SELECT created_at, event_id FROM lists WHERE author = ? AND kind = ?",
@@ -48,7 +48,7 @@ extension RegistryRows {
             .map { MessageKey(key: try key($0, "key"), until: $0["until"]) }
     }
 
-    /// How many others receive messages under that key at `now`.
+    /// The number of other accounts that receive messages under that key at `now`.
     func ownerCount(ofMessageKey key: PublicKey, besides account: PublicKey, now: Timestamp) throws -> Int {
         let sql = "SELECT count(*) FROM message_keys WHERE key = ? AND account <> ? AND (until IS NULL OR until > ?)"
         return try one(sql, [key.bytes.data, account.bytes.data, now])?[0] ?? 0
@@ -74,7 +74,7 @@ extension RegistryRows {
             }
     }
 
-    /// Forgets lists of those who have long had nothing to do with any account.
+    /// Deletes lists learned before `time` whose authors are no longer related to any account.
     func forgetLists(unneededSince time: Timestamp) throws {
         let authors = """
             SELECT author FROM lists AS list WHERE learned_at < ?
@@ -95,7 +95,7 @@ extension RegistryRows {
         try execute("UPDATE listed_devices SET until = ? WHERE root = ? AND until IS NULL", [moment, root.bytes.data])
     }
 
-    /// When the first device ceases to count; the distant future where none does.
+    /// When the next listed device expires; the distant future if none does.
     func nextEndOfGrace() throws -> Timestamp {
         try one("SELECT min(until) AS until FROM listed_devices WHERE until IS NOT NULL")?["until"] ?? .distantFuture
     }

@@ -15,7 +15,7 @@ struct HeldRegistration: Hashable {
 }
 
 extension RegistryRows {
-    /// How many tombstones an author may have before the oldest ones are folded into his floor.
+    /// The maximum number of tombstones of an author. Older ones are folded into the author's floor.
     static let tombstonesPerAccount = 128
 
     /// The stored state of a slot and of the account that requests it.
@@ -44,7 +44,7 @@ extension RegistryRows {
         return state
     }
 
-    /// Remembers that the slot is empty since `mark`.
+    /// Records that the slot is empty since `mark`.
     func addTombstone(_ slot: RegistrationSlot, _ mark: SlotMark) throws {
         let author = slot.author.bytes.data
         try execute(
@@ -56,7 +56,7 @@ extension RegistryRows {
         try foldOldestTombstone(of: slot.author)
     }
 
-    /// Forgets a tombstone and the deregistration that was kept for it.
+    /// Removes the oldest tombstone of an author with its deregistration, and raises the author's floor to its date.
     private func foldOldestTombstone(of key: PublicKey) throws {
         let author = key.bytes.data
         let oldest = try one(
@@ -162,12 +162,12 @@ extension RegistryRows {
         ) != nil
     }
 
-    /// `keys` are the router's.
+    /// Returns the registrations that `author` signed. `keys` are the router's.
     func registrations(signedBy author: PublicKey, _ keys: RouterKeyNames) throws -> [HeldRegistration] {
         try registrations(where: ("devices.author = ?1", "author = ?1"), author, keys)
     }
 
-    /// Registrations that other keys made for `root`.
+    /// Returns the registrations that other keys made for `root`.
     func registrations(for root: PublicKey, _ keys: RouterKeyNames) throws -> [HeldRegistration] {
         try registrations(where: ("account = ?1 AND devices.author <> ?1", "root = ?1 AND author <> ?1"), root, keys)
     }
@@ -214,7 +214,7 @@ extension RegistryRows {
         if let moment { try bar(slot, until: moment) }
     }
 
-    /// Lets nothing into a slot that is dated up to that second, in seconds since 1970.
+    /// Refuses events for an empty slot that are dated up to that second, in seconds since 1970.
     func bar(_ slot: RegistrationSlot, until moment: Int64) throws {
         let state = try state(of: slot, for: slot.author)
         guard state.mark.map({ $0.createdAt <= moment }) ?? true, try device(in: slot) == nil else { return }
@@ -222,8 +222,8 @@ extension RegistryRows {
         try addTombstone(slot, SlotMark(createdAt: moment, id: EventID(Bytes32(words: (0, 0, 0, 0)))))
     }
 
-    /// Forgets the author's events dated up to that second (seconds since 1970), and refuses registrations among them.
-    /// The author's registrations must have ended.
+    /// Deletes the author's events and lists dated up to that second (seconds since 1970), and refuses registrations
+    /// dated up to it. The author's registrations must have ended.
     func forget(
         _ author: PublicKey,
         until moment: Int64,

@@ -7,14 +7,14 @@ import Push
 struct TargetHolder: Hashable {
     var device: RegisteredDevice
     var route: Route
-    /// Whether its account has the target; else it waits for the code.
+    /// Whether its account owns the target; false: it waits for the code.
     var isConfirmed: Bool
     /// When a code was last pushed to it for another account.
     var askedAt: Timestamp?
 }
 
 extension RegistryRows {
-    /// The devices that have or claim the chosen target of that handle; the oldest first.
+    /// The devices that have or claim the chosen target of that handle, oldest first.
     func holders(ofTarget target: [UInt8]) throws -> [TargetHolder] {
         try all(
             """
@@ -33,8 +33,7 @@ extension RegistryRows {
         }
     }
 
-    /// Whether a device has a chosen target for itself; false for one that waits for its code, and for one without such
-    /// a target.
+    /// Whether a device owns a chosen target; false if it waits for its code or has no such target.
     func hasChosenTarget(_ device: DeviceID) throws -> Bool {
         try one("SELECT 1 FROM chosen_targets WHERE device = ? AND confirmed", [device.rawValue]) != nil
     }
@@ -49,7 +48,7 @@ extension RegistryRows {
         Set(try all("SELECT device FROM chosen_targets WHERE NOT confirmed").map { DeviceID(rawValue: $0[0]) })
     }
 
-    /// Replaces the chosen target of a device; nil when it has none.
+    /// Replaces the chosen target of a device; nil if it has none.
     func putTarget(_ target: [UInt8]?, of device: DeviceID, isConfirmed: Bool) throws {
         guard let target else { return try execute("DELETE FROM chosen_targets WHERE device = ?", [device.rawValue]) }
         try execute(

@@ -3,7 +3,7 @@ import GRDB
 import Nostr
 import Push
 
-/// The rows of the registry within one access to its database. Statements are prepared once a connection.
+/// The registry's rows within one access to its database. Statements are prepared once per connection.
 package struct RegistryRows {
     let db: Database
     /// Nil: writes are not replicated.
@@ -32,13 +32,13 @@ package struct RegistryRows {
         return statement
     }
 
-    /// The owner of this registry: `key` if it had none.
+    /// Returns the owner of this registry, which is `key` if it had none.
     func claim(for key: String) throws -> String {
         try execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('identity', ?)", [key])
         return try owner()
     }
 
-    /// The owner of this registry; empty: none yet.
+    /// The owner of this registry; empty if it has none.
     func owner() throws -> String { try one("SELECT value FROM meta WHERE name = 'identity'")?[0] ?? "" }
 
     /// The mark in the columns `created_at` and `event_id`.
@@ -54,7 +54,7 @@ package struct RegistryRows {
         try row.withUnsafeData(named: column, Self.key)
     }
 
-    /// The key or id in the column of that position, which is found faster than one by its name.
+    /// The key or id in a column. Its position is faster than its name.
     func bytes(_ row: Row, at column: Int) throws -> Bytes32 {
         try row.withUnsafeData(atIndex: column, Self.key)
     }
@@ -71,7 +71,7 @@ package struct RegistryRows {
 }
 
 extension Bytes32 {
-    /// The bytes at `source`, which must be 32. For the million rows of a start.
+    /// Reads the 32 bytes at `source`. Used for the million rows at startup.
     init(loading source: UnsafeRawBufferPointer) {
         precondition(source.count == 32, "a key or an id has 32 bytes")
         self.init(
@@ -84,6 +84,6 @@ extension Bytes32 {
         )
     }
 
-    /// As SQLite takes them.
+    /// The bytes as the database stores them.
     var data: Data { withUnsafeBytes { Data($0) } }
 }

@@ -20,9 +20,9 @@ package final class RegistryStore: Sendable {
     package let path: String
     private let pool: DatabasePool
     private let watch: CorruptionGuard
-    /// Whether it was opened to look at and not to change.
+    /// Whether it was opened for reading only.
     let isForReading: Bool
-    /// Nil: this registry is no cluster's.
+    /// Nil: this registry does not belong to a cluster.
     private let replica = Mutex<RegistryReplica?>(nil)
     /// Only one thread at a time applies changes of other members.
     private let catchingUp = Mutex(())
@@ -53,13 +53,13 @@ package final class RegistryStore: Sendable {
         isForReading = true
     }
 
-    /// The damage that was met since it was opened; nil while all is well.
+    /// The damage found since it was opened; nil if there is none.
     package var damage: StoreError? { watch.damage }
 
     /// Makes `identity` the owner of a registry that has none, and opens its keys. If the owner's key is being changed
     /// and `identity` is the next one, it is the owner from now on.
     ///
-    /// Throws a ``RegistryStoreError`` when another key is the owner.
+    /// Throws a ``RegistryStoreError`` if another key is the owner.
     @discardableResult
     func claim(for identity: KeyPair) throws -> OwnKeys {
         let key = identity.publicKey
@@ -85,8 +85,8 @@ package final class RegistryStore: Sendable {
         _ = try? watch.writing { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
     }
 
-    /// Runs `body` in one transaction, and `afterwards` once it is on disk and before any other write. In a cluster all
-    /// members have it then; `body` may run several times.
+    /// Runs `body` in one transaction, and `afterwards` once it is on disk and before any other write. In a cluster it
+    /// is then in the shared log too, and `body` may run several times.
     package func write<Value>(
         _ body: (RegistryRows) throws -> Value,
         afterwards: (Value) -> Void = { _ in }
@@ -98,7 +98,7 @@ package final class RegistryStore: Sendable {
         }
     }
 
-    /// Nil: another member was faster, and nothing happened.
+    /// Returns nil, without a change, if another member's record came first.
     private func write<Value>(
         _ body: (RegistryRows) throws -> Value,
         as replica: RegistryReplica,
@@ -144,8 +144,8 @@ package final class RegistryStore: Sendable {
         replica.withLock { $0 = new }
     }
 
-    /// Events that may share a transaction, in their order: all of them on one machine, and in a cluster as many as a
-    /// record takes.
+    /// Splits events, in order, into portions that may share a transaction: one portion without a cluster, and in a
+    /// cluster up to 64 KiB of JSON each.
     func portions(of events: [Event]) -> [[Event]] {
         guard replica.withLock(\.self) != nil else { return [events] }
         var portions: [[Event]] = []
@@ -161,7 +161,7 @@ package final class RegistryStore: Sendable {
 
     var sharedPosition: UInt64 { replica.withLock(\.self)?.position ?? 0 }
 
-    /// Takes up what other members wrote since.
+    /// Applies the records that other members have written.
     func catchUp() throws {
         guard let replica = replica.withLock(\.self) else { return }
         try catchingUp.withLock { _ in
@@ -173,7 +173,7 @@ package final class RegistryStore: Sendable {
         }
     }
 
-    /// `record` is nil for what no member wrote, which only takes a place in the log.
+    /// Applies the record at `position`. It is nil for an entry that no member wrote.
     private func take(_ record: RegistryRecord?, at position: UInt64, _ replica: RegistryReplica) throws {
         let consequences = try watch.writing {
             try pool.writeWithoutTransaction { db -> RegistryReplica.Consequences? in
@@ -184,7 +184,7 @@ package final class RegistryStore: Sendable {
                     // It may be our own record that arrived in the meantime.
                     guard known < position else { return .commit }
                     try rows.setSharedPosition(position)
-                    // A repeated record is stored after records that once followed it.
+                    // This record was appended again or too late: others have taken its position.
                     guard let record, record.after >= known else {
                         consequences = RegistryReplica.Consequences(atOnce: {}, later: {})
                         return .commit

@@ -4,12 +4,12 @@ import Push
 /// The changes of a transaction, for all in-memory state that follows it.
 struct RegistryChanges {
     var index: [IndexChange] = []
-    /// Keys whose watched facts changed, such as relays or partners.
+    /// Keys whose data for account watch changed, such as relays or partners.
     var keys: Set<PublicKey> = []
     /// Codes to push.
     var codes: [TargetCodeRequest] = []
 
-    /// The devices whose address changed or went.
+    /// The devices that changed or were removed.
     var devices: [DeviceID] {
         index.compactMap { change in
             switch change {
@@ -73,7 +73,7 @@ final class RegistryWriter: Sendable {
         return value
     }
 
-    /// Another member made a change, which is on disk now.
+    /// Updates the state in memory after a change of another member, which is already on disk.
     func follow(_ index: [IndexChange]) {
         // The record does not name the other devices and lists it touched.
         secrets.forgetAll()

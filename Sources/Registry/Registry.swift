@@ -157,7 +157,7 @@ package final class Registry: Sendable {
     /// registered for that author. Its signature must have been verified, and a request to vanish must be for this
     /// relay.
     ///
-    /// Returns how many registrations ended; nil when the deletion is dated too far ahead.
+    /// Returns how many registrations ended; nil if the deletion is dated too far ahead.
     package func apply(_ deletion: Deletion) throws -> Int? { try registrations.apply(deletion) }
 
     /// Whether `author` has an account here, or is the signer or root of a registration that is current or waits.

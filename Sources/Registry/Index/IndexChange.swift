@@ -46,7 +46,7 @@ final class IndexMailbox: Sendable {
     private let changes = Mutex<[IndexChange]>([])
     /// Whether there are changes to take. Read without the lock, since the owner checks after every batch of events.
     private let isFilled = Atomic(false)
-    /// Whether anything was posted that the owner has not applied yet.
+    /// Whether the owner has not applied all posted changes yet.
     private let isAwaited = Atomic(false)
 
     func post(_ new: [IndexChange]) {

@@ -91,7 +91,7 @@ package struct LanguageNames: Hashable, Sendable {
     }
 }
 
-/// The number of a language among those that the rules are written in; valid within one ``LanguageNames``.
+/// The number of a language of the rules, valid within one ``LanguageNames``.
 package struct LanguageID: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt8
 

@@ -243,7 +243,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     }
 
     /// Replaces hits of keys without devices by hits of the accounts that receive messages under them. A key that has
-    /// its own account is never replaced, whatever the lists of others contain.
+    /// its own account is never replaced, even if other accounts' lists contain it.
     private func passOn(_ hits: inout [MatchHit], from first: Int) {
         guard let start = hits[first...].firstIndex(where: { isMessageKey($0) }) else { return }
         let found = Array(hits[start...])

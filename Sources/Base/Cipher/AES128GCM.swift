@@ -1,6 +1,6 @@
 /// The content encoding `aes128gcm` (RFC 8188): a header, and separately authenticated records.
 package enum AES128GCM {
-    /// Each record's tag and the delimiter after its data.
+    /// The bytes that each record adds to its data: a tag and a delimiter.
     private static let recordOverhead = AESGCM.tagByteCount + 1
 
     private enum Delimiter: UInt8 {

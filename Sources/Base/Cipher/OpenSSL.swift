@@ -1,15 +1,15 @@
 import COpenSSL
 
-/// Handles failures of libcrypto.
+/// Error handling for libcrypto.
 enum Library {
-    /// Stops the process if libcrypto fails for a reason other than its input: without memory, a digest or entropy,
-    /// continuing would produce wrong signatures or guessable keys.
+    /// Stops the process if libcrypto fails for a reason other than its input. Without memory, a digest or entropy, the
+    /// process would produce wrong signatures or guessable keys.
     static func require(_ condition: Bool, _ operation: StaticString) {
         precondition(condition, "libcrypto failed at \(operation): no memory, no entropy or a broken installation")
     }
 
-    /// Clears libcrypto's errors for a refused input. The error queue belongs to the thread, and other users of the
-    /// library on that thread would see these errors as theirs.
+    /// Clears libcrypto's error queue after it refused an input. The queue belongs to the thread, and other users of
+    /// the library on that thread would take these errors for theirs.
     static func clearErrors() {
         ERR_clear_error()
     }

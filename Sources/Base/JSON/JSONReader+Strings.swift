@@ -51,7 +51,7 @@ extension JSONReader {
         return try stringRest(start: start, from: at)
     }
 
-    /// Continues after plain ASCII, or if fewer than eight bytes are left.
+    /// Reads the rest of a string, from the first escape or non-ASCII character on, or within the last seven bytes.
     @inlinable @inline(never)
     mutating func stringRest(start: Int, from: Int) throws(Failure) -> JSONString {
         var traits: JSONString.Traits = []
@@ -253,7 +253,7 @@ extension JSONReader {
     }
 }
 
-/// Examines eight bytes as one word. Swift's SIMD types compile to code that is thirty times slower.
+/// Functions that examine eight bytes as one word. Swift's SIMD types compile to code that is thirty times slower.
 @usableFromInline
 enum ByteLanes {
     @inlinable static var ones: UInt64 { 0x0101_0101_0101_0101 }

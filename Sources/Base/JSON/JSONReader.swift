@@ -1,4 +1,4 @@
-/// Reads a JSON text (RFC 8259) in memory and checks everything it reads: grammar, UTF-8, escapes.
+/// A reader of JSON text (RFC 8259) in memory. It checks everything that it reads: grammar, UTF-8, escapes.
 ///
 /// Borrows the text, does not allocate and never reads outside of it. Public and inlinable as a whole, because the
 /// compiler specializes only such code in other modules.

@@ -52,7 +52,7 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         costOfLoss = kind.costOfLoss
     }
 
-    /// Returns the fault for an SQLite error, without statements and values, which do not belong in a log.
+    /// Converts an SQLite error, without its statements and values, which do not belong in a log.
     package init(_ error: DatabaseError, in kind: StoreKind, at path: String) {
         self.init(error, in: kind, at: path, isReadOnly: Self.isOnReadOnlyDisk(path))
     }
@@ -159,8 +159,8 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Wraps a store's database access: converts errors to faults, and refuses all writes once the file is found damaged,
-/// because they could destroy more.
+/// A guard around a store's database access. It converts SQLite's errors and, once the file is found damaged, refuses
+/// all writes, because they could destroy more.
 package final class CorruptionGuard: Sendable {
     package let file: StoreFile
     private let found = Mutex<StoreError?>(nil)

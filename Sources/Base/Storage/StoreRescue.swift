@@ -236,8 +236,8 @@ package struct StoreInspection: Sendable {
             .filter { !$0.hasPrefix("***") }
     }
 
-    /// SQLite reads a truncated last page as if it ended in zeros. While there is a log, a page may be half written:
-    /// the log has the complete page.
+    /// Throws if the last page is truncated, which SQLite reads as if it ended in zeros. While there is a log, a page
+    /// may be half written: the log has the complete page.
     private func refuseCut(pageSize: Int64) throws {
         guard let size = StoreFile.size(of: file.path), StoreFile.size(of: file.path + "-wal") ?? 0 == 0 else { return }
         guard pageSize == 0 || size % pageSize == 0 else { throw file.fault(.damaged("its last page is truncated")) }

@@ -68,7 +68,7 @@ package struct StateValues: Sendable {
 /// the router made it after all of this instance's `set` calls.
 package struct StateCopy: Sendable {
     private var values: StateValues
-    /// By key, the last own change that the router may not have processed.
+    /// By key, the plugin's last change that the router may not have processed.
     private var own: [[UInt8]: UInt64] = [:]
     private var last: UInt64 = 0
 
@@ -84,7 +84,7 @@ package struct StateCopy: Sendable {
         return last
     }
 
-    /// Takes the router's values after it processed own changes up to `handled`. `isWhole`: there are no other values.
+    /// Takes the router's values as of the plugin's change number `handled`. `isWhole`: there are no other values.
     package mutating func receive(_ entries: [StateEntry], handled: UInt64, isWhole: Bool) {
         own = own.filter { $0.value > handled }
         if isWhole {

@@ -281,6 +281,7 @@ struct JournalEntry {
     }
 }
 
+/// A datagram socket to the journal of systemd.
 final class JournalSocket: Sendable {
     static let path = "/run/systemd/journal/socket"
 

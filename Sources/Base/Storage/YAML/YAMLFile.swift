@@ -28,8 +28,8 @@ package final class YAMLFile {
         isOfClient = true
     }
 
-    /// Wraps a client's JSON like a file, so that the same readers check it. In each of its ``mistakes``, the file is
-    /// the pointer to the wrong value.
+    /// Wraps a client's JSON like a file, so that the same readers check it. In each of its ``mistakes``, `file` is the
+    /// JSON pointer to the wrong value.
     package static func reading(_ json: JSONValue) -> YAMLValue {
         YAMLValue(node: Node(json), path: "", file: YAMLFile(ofClient: ""))
     }
@@ -112,13 +112,13 @@ package final class YAMLFile {
         note(mistake(message, at: mark))
     }
 
-    /// Several readers may read one value here too.
+    /// Notes a warning once, because several readers may read one value.
     func warn(_ message: String, at mark: Mark?) {
         let warning = mistake(message, at: mark)
         if !warnings.contains(warning) { warnings.append(warning) }
     }
 
-    /// Several readers may read one value; equal messages are one error.
+    /// Notes an error once, because several readers may read one value.
     func note(_ mistake: Diagnostic) {
         if !mistakes.contains(mistake) { mistakes.append(mistake) }
     }

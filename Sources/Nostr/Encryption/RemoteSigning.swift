@@ -59,7 +59,7 @@ package enum RemoteSigningRequestError: Error, Hashable, Sendable, CustomStringC
     case noMethod(id: String)
     case wrongParams(id: String)
 
-    /// The id for the response; nil when no response is possible.
+    /// The id for the response; nil if no response is possible.
     package var id: String? {
         switch self {
         case .notARequest: nil

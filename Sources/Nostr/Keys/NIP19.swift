@@ -37,7 +37,7 @@ package enum NIP19 {
         return self.text(prefix: self.eventPrefix, parts)
     }
 
-    /// Returns a key in the form that may name relays; it names none.
+    /// Returns a key as an `nprofile` that names no relays.
     package static func nprofile(_ key: PublicKey) -> String {
         self.text(prefix: self.profilePrefix, [(.special, key.array)])
     }

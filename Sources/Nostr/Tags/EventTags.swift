@@ -77,7 +77,7 @@ package struct DeviceList: Hashable, Sendable {
     /// From `relay` tags; URLs are as the author wrote them.
     package var relays: [String]
     /// Whether it has any `device` or `dm_key` tag, even one without a value. A list without them is from an app that
-    /// supports only relays (NIP-17), so it says nothing about devices.
+    /// supports only relays (NIP-17), so it does not change the devices.
     package var speaksOfDevices: Bool
 
     package init(

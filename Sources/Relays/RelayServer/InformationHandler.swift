@@ -9,7 +9,7 @@ extension HTTPRequestHead {
     }
 }
 
-/// Answers plain HTTP on the relay's port: with the requested document, or with a sentence.
+/// The handler of plain HTTP requests on the relay's port. Responds with a document, a page or an error.
 final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

@@ -95,8 +95,8 @@ struct LiveEvent: Sendable {
     }
 }
 
-/// The subscriptions of one connection that new events can match. Others are dropped, because clients subscribe to
-/// everything at every relay.
+/// The subscriptions of one connection that new events can match. Others are dropped, because many clients send every
+/// relay the same subscriptions.
 struct LiveSubscriptions {
     private var subscriptions: [(id: SubscriptionID, filters: [Filter], values: Int)] = []
     private var values = 0

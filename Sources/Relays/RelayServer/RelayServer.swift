@@ -226,7 +226,8 @@ package struct RelayServerConfiguration: Sendable {
     package var challenge: @Sendable () -> String = { Hex.encode(SecureRandom.bytes(16)) }
     package var limits = Limits()
 
-    /// The limits for one client. Each has the standard response and ends no other client's connection.
+    /// The limits for one client, with standard responses. Only limits of connections may close other clients' idle
+    /// ones.
     package struct Limits: Sendable, Equatable {
         /// The maximum message size. A longer message closes the connection (status 1009).
         package var messageBytes: ByteCount = .kibibytes(128)

@@ -1,8 +1,8 @@
 import Nostr
 import Registry
 
-/// How several processes with one registry share relays: each relay is in a part, and one process at a time reads a
-/// part.
+/// The division of relays among several processes with one registry: each relay is in a part, and one process at a time
+/// reads a part.
 ///
 /// The reader of a part reports its progress to the others: marks through ``marked``, and the keys it has read through
 /// the registry. So the next reader continues at that point. If two processes read one relay for a moment, events are

@@ -227,7 +227,7 @@ final class RelayConversation: RelayWireOwner {
             if !session.requests.wasOpened(subscription) { arrived.unasked += 1 }
             return
         }
-        // Sweeps ask for events by key, so their events are not screened.
+        // Sweeps request events by key, so their events are not prefiltered.
         let finding = arrival.reading == .live ? prefilter.finding(of: event) : .mayConcernSomebody
         guard finding != .irrelevant else { return session.passedOver(arrival) }
         arrived.handedOver += 1

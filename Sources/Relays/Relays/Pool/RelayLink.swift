@@ -99,7 +99,7 @@ final class RelayLink: @unchecked Sendable {
         perform(life.rest(for: span, now: loop.time))
     }
 
-    /// Takes the end of the open connection.
+    /// Handles the end of the open connection.
     func ended(_ failure: ConnectionError?) {
         isOpen = false
         failed(failure)

@@ -256,7 +256,7 @@ protocol RelayWireOwner: AnyObject {
     /// Ends a read after all its messages. Returns the number of events that may concern an account.
     func receivedAll() -> Int
 
-    /// Takes the end of the connection. Called once; `failure` is nil if the router closed it.
+    /// Called once when the connection has ended; `failure` is nil if the router closed it.
     func ended(_ failure: ConnectionError?)
 }
 

@@ -262,15 +262,14 @@ enum RelayAction: Hashable, Sendable {
     /// Signs a response to this challenge (NIP-42). The shell passes it to ``RelaySession/signed(_:now:)``, which sends
     /// it.
     case authenticate(challenge: String)
-    /// Tells the delegate that all stored events for these keys were read and processed.
+    /// Reports to the delegate that all stored events for these keys were read and processed.
     case established([PublicKey])
-    /// Tells the delegate that all events up to that moment, in seconds since 1970, were read and processed.
+    /// Reports to the delegate that all events up to that moment, in seconds since 1970, were read and processed.
     case marked(Int64)
-    /// Tells the delegate that reading stored events failed that number of times
-    /// (``RelayPoolDelegate/couldNotRead(_:at:)``).
+    /// Reports to the delegate how often reading stored events failed (``RelayPoolDelegate/couldNotRead(_:at:)``).
     case unread(Int)
-    /// Tells the operator that the relay has too many registrations for other routers. Named devices are then found
-    /// there only by a `p` tag.
+    /// Reports to the operator that the relay has too many registrations for other routers. Named devices are then
+    /// found there only by a `p` tag.
     case tooManyRegistrations
     /// The relay has sent all events for the fetch of that number. Its end follows.
     case fetchAnswered(UInt64)

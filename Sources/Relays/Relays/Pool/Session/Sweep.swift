@@ -49,7 +49,7 @@ struct Sweep: Sendable {
         self.steps = steps
     }
 
-    /// The step of the open or next REQ; nil when all steps are read.
+    /// The step of the open or next REQ; nil if all steps are read.
     var step: SweepStep? { steps.first }
     /// Whether everything was read and no event is outstanding.
     var isRead: Bool { steps.isEmpty && subscription == nil && outstanding == 0 }

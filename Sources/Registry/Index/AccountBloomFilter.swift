@@ -1,7 +1,8 @@
 import Nostr
 import Synchronization
 
-/// A Bloom filter of account keys that any thread reads without a lock. About one key in 300 is a false positive.
+/// A Bloom filter of account keys that any thread reads without a lock. If it is full, one other key in about 190 is a
+/// false positive.
 ///
 /// All four bits of a key are in one word, so a lookup reads memory once. One thread at a time inserts keys. Keys
 /// cannot be removed: build a new filter instead. It uses two to four bytes per key.
@@ -10,7 +11,7 @@ package final class AccountBloomFilter: Sendable {
     private static let smallestCapacity = 1 << 12
     private static let bitsPerKey = 16
 
-    /// The maximum number of keys for this rate of false positives.
+    /// The number of keys at which the filter is full. More keys only raise the rate of false positives.
     package let capacity: Int
     /// `nonisolated(unsafe)` is safe: the words are atomic and live as long as this object.
     private nonisolated(unsafe) let words: UnsafeMutablePointer<Atomic<UInt64>>

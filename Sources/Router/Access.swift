@@ -4,16 +4,17 @@ import Logging
 import Registry
 import Synchronization
 
-/// Ends access rules when they expire: sleeps until the first expiry, and re-evaluates whenever the rules change.
+/// A timer that ends access rules when they expire. It sleeps until the first expiry, and restarts when the rules
+/// change.
 final class AccessDeadline: Sendable {
     private struct State {
         var task: Task<Void, Never>?
         var isStopped = false
     }
 
-    /// If the clock is set forward, an expiry is at most this late.
+    /// The longest sleep: if the clock is set forward, a rule ends at most this late.
     static let longestSleep: Duration = .hours(1)
-    /// When the disk did not take it.
+    /// The delay before a retry when the disk rejected the change.
     static let retryPause: Duration = .minutes(1)
 
     private let end: @Sendable () throws -> Void
@@ -22,7 +23,7 @@ final class AccessDeadline: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// `end` ends the rules whose time is over, and leads to ``follow(_:)`` when it has.
+    /// `end` removes the expired rules; the registry then calls ``follow(_:)`` with the next expiry.
     init(
         end: @escaping @Sendable () throws -> Void,
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
@@ -35,7 +36,7 @@ final class AccessDeadline: Sendable {
         self.logger = logger
     }
 
-    /// The first rule ends at `next`; nil: none does.
+    /// Sets the time of the next expiry; nil: no rule expires.
     func follow(_ next: Timestamp?) {
         state.withLock { state in
             state.task?.cancel()
@@ -67,7 +68,7 @@ final class AccessDeadline: Sendable {
                 }
             }
         } catch {
-            // Cancelled: other rules hold by now.
+            // Cancelled: the rules have changed, or the router stops.
         }
     }
 }
@@ -83,7 +84,7 @@ final class NetworkAccess: Sendable {
     /// The smallest networks first.
     private let networks = Mutex<[Network]>([])
 
-    /// Goes by these rules from now on. Returns whether they say something else of networks than before.
+    /// Replaces the rules. Returns whether any rule about a network changed.
     func follow(_ list: AccessList) -> Bool {
         let new = list.rules.compactMap { rule -> Network? in
             guard case .network(let text) = rule.subject, let block = AddressBlock(text) else { return nil }
@@ -97,10 +98,10 @@ final class NetworkAccess: Sendable {
         }
     }
 
-    /// The smallest network that has a rule decides.
+    /// Whether the rule for the smallest network around the address is a block.
     func isBlocked(_ address: String) -> Bool { rule(about: address)?.isBlock ?? false }
 
-    /// Whether that network is allowed by name: where only who is listed may register, so may who connects from there.
+    /// Whether that rule allows it: its clients may register even if only listed accounts may.
     func isAllowed(_ address: String) -> Bool { rule(about: address).map { !$0.isBlock } ?? false }
 
     private func rule(about address: String) -> Network? {

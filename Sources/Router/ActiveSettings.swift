@@ -7,7 +7,7 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// Configuration, rules and filters as the last reload left them.
+/// The configuration, rules and filters from the last successful reload.
 package final class ActiveSettings: Sendable {
     private let state: Mutex<(configuration: Configuration, rules: RuleBook, filters: Filters)>
     private let plugins: PluginHost
@@ -27,7 +27,6 @@ package final class ActiveSettings: Sendable {
         state = Mutex((configuration, rules, filters))
     }
 
-    /// The pipeline's settings.
     package func pipeline(_ platforms: PlatformCatalog) -> PipelineSettings {
         let (configuration, rules, filters) = state.withLock(\.self)
         return configuration.pipelineSettings(rules, filters, platforms, plugins: plugins)

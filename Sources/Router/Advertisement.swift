@@ -50,17 +50,17 @@ struct Advertisement: Equatable {
         }
     }
 
-    /// Where our own socket is reached.
+    /// The URL of this router's relay socket.
     let url: String
     let platforms: [String]
     /// Additional relays for NIP-46 sessions.
     let nip46: [RelayURL]
     private let relay: Configuration.Relay
     private let terms: PushTerms
-    /// JSON, the same as long as it says the same.
+    /// JSON. Equal capabilities always produce the same text.
     private let content: String
 
-    /// `port` is where the socket listens, which the configuration may have left to the system.
+    /// `port` is the socket's actual port, which the system may have chosen.
     init(configuration: Configuration, port: Int, _ terms: PushTerms) throws {
         url = configuration.relay.clientURL(port: port)
         nip46 = configuration.relays.nip46
@@ -72,8 +72,8 @@ struct Advertisement: Equatable {
 
     /// The event with this advertisement: `kept` if it is unchanged, else a new one that replaces it.
     ///
-    /// The kept event holds as long as it says the same: otherwise every start would look like a change. `succession`
-    /// tells apps to move to the key that comes after `identity`.
+    /// An unchanged event is kept, so that a restart does not look like a change. `succession` tells apps to move to
+    /// the key that replaces `identity`.
     func event(
         by identity: KeyPair,
         _ succession: Succession? = nil,
@@ -121,7 +121,7 @@ struct Advertisement: Equatable {
         return Array(try encoder.encode(value))
     }
 
-    /// Where NIP-46 sessions are held.
+    /// The relays for NIP-46 sessions: this router's socket, then the configured ones.
     private var sessions: [String] { [url] + nip46.map(\.text) }
 
     private var tags: [[String]] {

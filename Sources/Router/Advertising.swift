@@ -9,7 +9,7 @@ import Relays
 import RouterConfiguration
 import Synchronization
 
-/// Keeps and publishes the advertisement: the shell around ``AdvertisementSchedule``.
+/// Keeps and publishes the advertisement, as ``AdvertisementSchedule`` decides.
 final class Advertising: Sendable {
     private struct State {
         var schedule: AdvertisementSchedule
@@ -26,8 +26,8 @@ final class Advertising: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// `succession` names the key that comes after `identity`. Publishes to `relays`; without a `publisher` it only
-    /// keeps and serves the event.
+    /// `succession` names the key that replaces `identity`. Publishes at `relays`; without a `publisher` it only stores
+    /// and serves the event.
     init(
         identity: KeyPair,
         succession: Succession? = nil,
@@ -51,8 +51,8 @@ final class Advertising: Sendable {
     /// The advertised event; nil before the first.
     var event: Event? { state.withLock { $0.schedule.event } }
 
-    /// Advertises this from now on; relays that have the same event are skipped. `stored` are the router's own kept
-    /// events; `keep` keeps another. Returns the event.
+    /// Advertises this from now on; relays that already have the same event are skipped. `stored` are the router's own
+    /// stored events; `keep` stores a new one. Returns the event.
     @discardableResult
     func advertise(_ advertisement: Advertisement, stored: [Event], keep: (Event) throws -> Void) throws -> Event {
         let kept = stored.filter { $0.kind == .notificationRelay }.max { $0.createdAt < $1.createdAt }
@@ -64,7 +64,7 @@ final class Advertising: Sendable {
         return event
     }
 
-    /// Publishes at these relays from now on, and leaves the others to other routers.
+    /// Publishes only at relays for which `isHere` is true; other cluster members publish at the rest.
     func limit(to isHere: (RelayURL) -> Bool) {
         state.withLock { $0.schedule.limit(to: isHere) }
         publish()
@@ -109,7 +109,7 @@ final class Advertising: Sendable {
         publish()
     }
 
-    /// An alarm may ring early, and is then set again.
+    /// Publishes at the due relays. An alarm that rings early is set again.
     private func ring(at time: Timestamp) {
         alarm.ring(at: time) { [weak self] in
             guard let self else { return }
@@ -127,7 +127,8 @@ protocol EventPublisher: Sendable {
 
 extension RelayPool: EventPublisher {}
 
-/// Schedules the advertisement for each relay that must get it. Knows no relay and no clock.
+/// Decides when to publish the advertisement at each relay that needs it. It performs no I/O; the caller supplies the
+/// time.
 struct AdvertisementSchedule {
     private struct Attempt {
         /// Nil while an attempt is in progress.
@@ -140,7 +141,7 @@ struct AdvertisementSchedule {
     private static let longestPause: Duration = .hours(1)
 
     private let relays: [RelayURL]
-    /// Those that others publish at.
+    /// The relays at which other cluster members publish.
     private var elsewhere: Set<RelayURL> = []
     private var lacking: [RelayURL: Attempt] = [:]
     private(set) var event: Event?
@@ -149,10 +150,10 @@ struct AdvertisementSchedule {
         self.relays = relays
     }
 
-    /// When to ask ``due(at:)`` again; nil: not before an answer comes.
+    /// When to call ``due(at:)`` again; nil: not before a result arrives.
     var nextAttempt: Timestamp? { lacking.filter { !elsewhere.contains($0.key) }.values.compactMap(\.at).min() }
 
-    /// Leaves the relays that `isHere` denies to other members. A relay that comes back gets the events it lacks.
+    /// Excludes the relays for which `isHere` is false. A relay that returns gets the events that it lacks.
     mutating func limit(to isHere: (RelayURL) -> Bool) { elsewhere = Set(relays.filter { !isHere($0) }) }
 
     /// Replaces the advertised event and sends the new one to each relay.
@@ -195,7 +196,7 @@ struct AdvertisementSchedule {
     }
 }
 
-/// Describes the router's services to clients: by the relay's documents and by the advertisement.
+/// Updates the descriptions of the router for clients: the relay's documents and the advertisement.
 struct Announcer: Sendable {
     private let plane: DataPlane
 
@@ -203,7 +204,7 @@ struct Announcer: Sendable {
 
     private var logger: Logger { plane.environment.logger }
 
-    /// Does nothing where nothing changed since the last time, and before the relay socket listens.
+    /// Does nothing if nothing changed since the last call, or if the relay socket does not listen yet.
     func announce() {
         guard let port = plane.sockets.port else { return }
         let (configuration, registry) = (plane.settings.configuration, plane.stores.registry)

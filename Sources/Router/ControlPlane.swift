@@ -14,14 +14,14 @@ import Synchronization
 /// The half of the router that serves operators and users. It reports on the other half, the ``DataPlane``, and
 /// controls it.
 struct ControlPlane {
-    /// Whether the router serves: not while it starts or stops.
+    /// Whether the router serves; false while it starts or stops.
     let serving = SharedFlag()
     let health: RouterHealth
-    /// The API, and the same for commands on this machine.
+    /// The API, and the command socket for this machine.
     let operators: Operators
 
-    /// Starts to answer other members and NIP-46 sessions, and to send operational events. `levels` are the log's;
-    /// `endpoints` are additional ones of the API.
+    /// Starts to answer other members and NIP-46 sessions, and to send operational events. `levels` are the log's
+    /// levels; `endpoints` are additional endpoints of the API.
     init(
         _ plane: DataPlane,
         apiToken: ActiveAPIToken,
@@ -252,7 +252,8 @@ extension DataPlane {
             registry: stores.registry,
             identity: environment.claim.identity,
             shared: environment.membership?.requests,
-            // Filters get whole events. Those that are kept for trying rules are others: no rule decides about these.
+            // Filters get whole events. Events kept for `rules diff` do not matter: no rule decides about requested
+            // ones.
             mustSign: { [settings] in !settings.configuration.filters.isEmpty },
             now: environment.now
         )

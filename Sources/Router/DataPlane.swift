@@ -11,8 +11,8 @@ import RouterConfiguration
 import Rules
 import WebIngress
 
-/// The half of the router that makes pushes of events: everything on their way, connected. Nothing here knows the other
-/// half, the ``ControlPlane``, through which operators ask about this one.
+/// The half of the router that turns events into pushes: sources, pipeline, stores, courier. It does not depend on the
+/// other half, the ``ControlPlane``.
 struct DataPlane: Sendable {
     let environment: RouterEnvironment
     let settings: ActiveSettings
@@ -26,8 +26,8 @@ struct DataPlane: Sendable {
     let events: Events
     let accessDeadline: AccessDeadline
 
-    /// Opens everything in the store; attempts nothing yet. `known` are the platforms of the loaded plugins. Throws as
-    /// ``Router`` does.
+    /// Opens everything in the store, but sends nothing yet. `known` are the platforms of the loaded plugins. Throws
+    /// the errors of ``Router``.
     init(_ environment: RouterEnvironment, platforms known: KnownPlatforms?) throws {
         self.environment = environment
         let (configuration, membership) = (environment.configuration, environment.membership)
@@ -35,7 +35,7 @@ struct DataPlane: Sendable {
         entrance = Entrance(RouterCounts(now: now), logger)
         let listeners = RegistryListeners(name: configuration.relay.name, now: now, logger: logger)
 
-        // Plugins find their stored state as soon as they are made.
+        // Plugin instances read their stored state as soon as they are made.
         let store = try Self.openRegistry(environment)
         let pluginStates = PluginStateKeeper(
             try PluginStateTable(store: store, identity: environment.claim.identity),
@@ -135,7 +135,7 @@ struct DataPlane: Sendable {
 struct Entrance: Sendable {
     let counts: RouterCounts
     let intake: Intake
-    /// Drops events that concern no account before they are queued.
+    /// Drops events that concern no account before they enter the pipeline.
     let screen: EventScreen
 
     init(_ counts: RouterCounts, _ logger: Logger) {

@@ -14,7 +14,7 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// The pipeline on its thread, which makes deliveries of events.
+/// The event pipeline on its own thread: turns events into deliveries.
 struct Events: RouterPart {
     let pipeline: PipelineThread
     private let intake: Intake
@@ -57,8 +57,8 @@ struct Events: RouterPart {
         )
     }
 
-    /// Processes accepted events within its share of the time. Then refuses the rest: their senders have no
-    /// confirmation yet, and send them again.
+    /// Processes accepted events within its share of the time, and rejects the rest. Their senders got no confirmation
+    /// yet, so they send them again.
     func stop(_ time: StopBudget) async {
         intake.close()
         let timeout = time.part(30)
@@ -86,7 +86,7 @@ extension Outbox {
 }
 
 extension PipelineDependencies {
-    /// Those that all pipelines of a router share.
+    /// The dependencies that all pipelines of a router share.
     init(
         _ environment: RouterEnvironment,
         _ registry: Registry,
@@ -111,8 +111,8 @@ extension PipelineDependencies {
         isOurRelay = configuration.isOwnRelay
     }
 
-    /// The same for the router's main pipeline. In a cluster, the owners of accounts throttle pushes and fetch the
-    /// profiles and notes that texts mention.
+    /// The dependencies of the router's main pipeline. In a cluster, the owners of accounts throttle pushes and fetch
+    /// the profiles and notes that texts mention.
     func forAllEvents(
         _ environment: RouterEnvironment,
         _ deliveries: Deliveries,
@@ -131,7 +131,7 @@ extension PipelineDependencies {
     }
 }
 
-/// The sessions of NIP-46 as the pipeline knows them.
+/// The NIP-46 sessions as the pipeline sees them.
 struct PipelineSigner: RemoteSigner {
     let service: RemoteSigningService
 
@@ -160,7 +160,7 @@ extension PipelineSigner {
             configuration: configuration,
             registry: registry,
             reply: { [server = sockets.server, relays, nip46 = environment.configuration.relays.nip46] reply, source in
-                // Clients that ask at a relay may listen here.
+                // Clients that send requests through another relay may read the responses here.
                 server.broadcast(reply)
                 if source == .relays { relays.pool.publish(reply, to: nip46.filter(relays.isHere)) }
             },
@@ -180,7 +180,7 @@ extension EventSource {
     }
 }
 
-/// Seals notifications to what registrations named.
+/// Encrypts notifications to the key that each device's registration names.
 struct DeviceSealer: NotificationSealer {
     let registry: Registry
     let sealer: Sealer
@@ -195,7 +195,7 @@ struct DeviceSealer: NotificationSealer {
             guard let sealing = try registry.sealing(of: device) else { return nil }
             return try sealer.seal(notification, id: id, for: sealing.key, from: sealing.sender)
         } catch {
-            // Not at a higher level: senders of long notes could fill the log.
+            // At debug level, because senders of long notes could otherwise fill the log.
             logger.debug(
                 "A notification could not be sealed and says less instead",
                 metadata: ["delivery": "\(id)", "device": "\(device.rawValue)", "reason": "\(error)"]
@@ -206,10 +206,10 @@ struct DeviceSealer: NotificationSealer {
 
     func keyMark(of device: DeviceID) -> Int64? {
         do {
-            // Separates senders as well. Events sealed before a router had several keys keep their mark.
+            // Also differs by sender key. Events sealed before a router had several keys keep their mark.
             return try registry.sealing(of: device).map { $0.key.mark &+ Int64($0.senderNumber - 1) }
         } catch {
-            // Events sealed before that then have less information.
+            // Events encrypted before the error then have less information.
             logger.debug(
                 "The key that notifications to a device are sealed to could not be read",
                 metadata: ["device": "\(device.rawValue)", "reason": "\(error)"]

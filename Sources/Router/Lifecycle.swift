@@ -4,7 +4,7 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// Runs the router's parts as services of one group.
+/// Runs the router's parts as services of one service group.
 struct RouterLifecycle: Sendable {
     /// In the order of their start.
     private let parts: [any RouterPart]
@@ -30,7 +30,7 @@ struct RouterLifecycle: Sendable {
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: services.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) } + [
-                    // Last, so that it hears first of a stop that others ask for.
+                    // Last in the list, so it is the first to learn of a shutdown that others request.
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: stop,
                         successTerminationBehavior: .gracefullyShutdownGroup
@@ -50,7 +50,7 @@ struct RouterLifecycle: Sendable {
     }
 }
 
-/// A service that ends, together with its group, when the router must stop.
+/// A service that ends, and thereby stops the whole group, when the router must stop.
 final class StopSignal: Service {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
@@ -60,15 +60,15 @@ final class StopSignal: Service {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
-    /// The first failure for which the router stops; nil: it stops without one.
+    /// The first failure that stopped the router; nil: it stopped without a failure.
     var failure: (any Error)? { reason.withLock(\.self) }
 
-    /// Any thread, any number of times.
+    /// Stops the router. Call it from any thread, any number of times.
     func send() {
         continuation.finish()
     }
 
-    /// The same for a failure: the router must be started again.
+    /// Stops the router because of a failure, after which it must be restarted.
     @Sendable func fail(_ error: any Error) {
         reason.withLock { $0 = $0 ?? error }
         send()
@@ -100,7 +100,7 @@ private final class SharedBudget: Sendable {
     }
 }
 
-/// One part as a service.
+/// Runs one part as a service.
 private struct PartService: Service {
     let part: any RouterPart
     let index: Int
@@ -121,7 +121,7 @@ private struct PartService: Service {
 
 /// A part of the router with its own start and stop.
 package protocol RouterPart: Sendable {
-    /// Takes what may be refused, such as ports. Attempts nothing.
+    /// Acquires resources that the system may refuse, such as ports. Processes nothing yet.
     func prepare() async throws
     /// Starts to work.
     func start() async throws
@@ -141,16 +141,16 @@ package struct StopBudget: Sendable {
     private let end: Timestamp
     private let now: @Sendable () -> Timestamp
 
-    /// Starts now.
+    /// Starts the time limit now.
     init(_ total: Duration, now: @escaping @Sendable () -> Timestamp) {
         (self.total, self.now) = (total, now)
         end = now() + total
     }
 
-    /// The time that is left. A clock that jumps back gives no more than there was.
+    /// The time left: from zero to the total, even if the clock jumps back.
     var left: Duration { min(total, max(.zero, end - now())) }
 
-    /// The time of a step that takes no more than `percent` of the whole time.
+    /// The time for a step that may use up to `percent` of the whole time.
     package func part(_ percent: Int) -> Duration { min(left, total * percent / 100) }
 
     /// The end of a step that takes at most `percent` of the whole time and leaves `others` percent to later steps.
@@ -159,8 +159,7 @@ package struct StopBudget: Sendable {
     }
 }
 
-/// Runs the steps of a start one after the other, although each is awaited by a separate task. The first that fails is
-/// the last.
+/// Runs the start steps in order, although a separate task awaits each of them. After a failure no further step runs.
 final class StartOrder: Sendable {
     private struct State {
         var next = 0
@@ -173,9 +172,9 @@ final class StartOrder: Sendable {
     /// Why the start failed.
     var failure: (any Error)? { state.withLock { $0.failure } }
 
-    /// Takes step number `step`, counted from 0, once all before it are done; does nothing after a failure.
+    /// Runs step number `step`, counted from 0, once all previous steps are done; does nothing after a failure.
     ///
-    /// Returns false when this step failed.
+    /// Returns false if this step failed.
     func take(_ step: Int, _ body: () async throws -> Void) async -> Bool {
         await withCheckedContinuation { continuation in
             let isDue = state.withLock { state in
@@ -205,7 +204,7 @@ final class StartOrder: Sendable {
     }
 }
 
-/// Runs `body` where it may wait for the disk, which the threads that tasks share must not.
+/// Runs `body` on a thread that may wait for the disk; the threads that tasks share must not block.
 func onDisk(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         DispatchQueue.global(qos: .utility)

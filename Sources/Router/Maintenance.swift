@@ -8,7 +8,7 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// Says that the router serves, and looks after it while it does: credentials, old traces, patterns, the watchdog.
+/// Reports that the router is ready, and runs its periodic checks: credentials, old traces, patterns, the watchdog.
 final class Maintenance: RouterPart {
     private let plane: DataPlane
     private let control: ControlPlane
@@ -101,22 +101,22 @@ final class Maintenance: RouterPart {
     }
 }
 
-/// Tells an operator which rules' patterns cost too much for some text, and therefore did not match it.
+/// Warns about rules whose patterns were too slow for some texts, and therefore did not match them.
 struct ExpensivePatterns {
     private var reported: [String: UInt64] = [:]
 
-    /// The rules in which it happened since the last call, and how often. `counts` are the totals so far.
+    /// The rules with new slow matches since the last call, and how many. `counts` are the totals so far.
     mutating func newCounts(in counts: [String: UInt64]) -> [(rule: String, count: UInt64)] {
         defer { reported = counts }
         return counts.sorted { $0.key < $1.key }.compactMap { rule, count in
-            // New rules count from 0 again.
+            // Counts restart from 0 when the rules are reloaded.
             let known = reported[rule] ?? 0
             let new = count < known ? count : count - known
             return new > 0 ? (rule, new) : nil
         }
     }
 
-    /// Looks once a minute, until the task is cancelled and `pause`, which is that minute, throws.
+    /// Checks once a minute, until the task is cancelled and `pause` (that minute) throws.
     static func watch(
         _ counts: @Sendable () -> [String: UInt64],
         logger: Logger,

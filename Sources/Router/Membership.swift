@@ -11,55 +11,55 @@ import Relays
 package protocol Membership: RouterPart, PartitionOwners {
     /// The lock on this member's store.
     var claim: StoreClaim { get }
-    /// Closes while others may send in this member's place.
+    /// The gate for outgoing requests. It closes while other members may send in this member's place.
     var gate: RequestGate { get }
-    /// The log of all changes of the registry.
+    /// The log of all changes to the registry.
     var registryLog: any RegistryLog { get }
     var relays: any SharedRelays { get }
     /// The other members.
     var peers: any Peers { get }
-    /// Requests for notifications, as all members know them.
+    /// Requests for notifications, shared by all members.
     var requests: any SharedRequests { get }
-    /// The deliveries of the accounts that this member owns.
+    /// The stores of the partitions that this member owns.
     var stores: [WorkingStore] { get }
     /// Whether it owns any account.
     var isServing: Bool { get }
-    /// Whether sources must wait, because an owner has enough to do.
+    /// Whether sources must wait, because an owner has too much queued.
     var isFull: Bool { get }
-    /// Nil once it has left.
+    /// Counts for status and metrics; nil once this member has left.
     var figures: MemberFigures? { get }
 
-    /// Whether this member has lately accepted an event for an account that it owns.
+    /// Whether this member has recently accepted an event for an account that it owns.
     func isCause(_ event: [UInt8]) -> Bool
-    /// Problems of the state it shares with the other members.
+    /// Problems of the state that it shares with the other members.
     func issues(at now: Timestamp) -> [RouterStatus.Issue]
 
-    /// Makes pushes for owned accounts with these parts from the start on. Calls `failed` when this member is too far
-    /// behind the others and the router must start again.
+    /// Starts to make pushes for owned accounts with these parts. Calls `failed` if this member is too far behind the
+    /// others, so that the router must restart.
     func work(with parts: OwnerParts, failed: @escaping @Sendable (any Error) -> Void)
-    /// Answers the other members' questions, and shows them what happens here.
+    /// Answers the other members' requests, and sends them this member's live stream.
     func answer(by survey: MemberSurvey, _ stream: LiveStream)
-    /// Takes over settings for owned accounts.
+    /// Applies new settings to the pipelines of owned accounts.
     func adopt(_ settings: PipelineSettings)
 }
 
-/// Relays that several routers divide: each relay is read by one of them.
+/// Relays that the members of a cluster divide among themselves: one member reads each relay.
 package protocol SharedRelays: RelayFetching, AnyObject {
     var sharing: RelaySharing { get }
     func isHere(_ relay: RelayURL) -> Bool
-    /// Events that a relay was asked for came in.
+    /// Receives events that were fetched from a relay.
     func found(_ events: [[UInt8]])
-    /// The relays of this router; nil: it reads none from now on.
+    /// Sets the relays of this router; nil: it reads none from now on.
     func serve(_ relays: Relays?)
 }
 
-/// The parts of a router that pipelines and couriers of single partitions share.
+/// The router's parts that the pipelines and couriers of single partitions share.
 package struct OwnerParts: Sendable {
     package let stores: Stores
     package let settings: ActiveSettings
     package let outgoing: Outgoing
     package let dependencies: PipelineDependencies
-    /// All but the observer that belongs to a partition.
+    /// All observers except those of a single partition.
     package let observers: RouterObservers
     package let now: @Sendable () -> Timestamp
     package let logger: Logger

@@ -10,7 +10,7 @@ import Operations
 import RouterConfiguration
 import Synchronization
 
-/// The API for operators and their tools, where the configuration has one, and the same for commands on this machine.
+/// The API for operators and their tools, if the configuration has one, and the command socket for this machine.
 final class Operators: RouterPart {
     private struct State {
         var servers: [ConsoleServer] = []
@@ -22,7 +22,7 @@ final class Operators: RouterPart {
     let listening: ListeningAPI
     private let console: RouterAPI
     private let stream: LiveStream
-    /// One loop: swift-nio's generic decoders must not be needed on several for the first time.
+    /// A single loop: swift-nio's generic decoders may crash if several loops use them for the first time together.
     private let loop: any EventLoop
     private let counts: ListenerCounts
     private let state = Mutex(State())
@@ -66,7 +66,7 @@ final class Operators: RouterPart {
         }
     }
 
-    /// Without the socket everything works but commands that ask the router, which may have the API.
+    /// Opens the command socket. Without it, only commands that ask the running router fail, and these may use the API.
     private func openSocket() async {
         do {
             let address = try AdminFolder(around: socket).prepare()
@@ -94,14 +94,14 @@ final class Operators: RouterPart {
     }
 
     func stop(_ time: StopBudget) async {
-        // Publishing does not wait for readers of the events.
+        // Ends streamed responses first, so that their readers do not delay the shutdown.
         stream.close()
         for server in state.withLock(\.servers) { await server.stop(within: time.part(5)) }
         AdminFolder(around: socket).remove()
     }
 }
 
-/// The API's token, which a reload replaces; nil where the configuration has no API.
+/// The API's token, which a reload replaces; nil if the configuration has no API.
 final class ActiveAPIToken: Sendable {
     private let token: Mutex<APIToken?>
 
@@ -116,7 +116,7 @@ final class ActiveAPIToken: Sendable {
     }
 }
 
-/// Where the API listens, once it does, and under which URLs clients reach it.
+/// The API's port, once it listens, and the URLs at which clients reach it.
 final class ListeningAPI: Sendable {
     private let api: Configuration.API?
     private let found = Mutex<Int?>(nil)
@@ -125,13 +125,13 @@ final class ListeningAPI: Sendable {
         self.api = api
     }
 
-    /// Nil before it listens, and where there is no API.
+    /// Nil before it listens, and if there is no API.
     var port: Int? { found.withLock(\.self) }
 
     func begin(at port: Int) { found.withLock { $0 = port } }
 
-    /// Without a public URL those of this machine. A request's own word on its host counts for nothing: another site
-    /// could pass a request on that was signed for it.
+    /// The public URL, or without one the URLs of this machine. A request's Host field is not trusted: another site
+    /// could forward a request that was signed for it.
     var urls: [String] {
         guard let api, let port else { return [] }
         if let url = api.console.inbound?.publicURL { return [url] }

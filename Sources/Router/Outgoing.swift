@@ -29,12 +29,12 @@ package final class Outgoing: RouterPart {
     private let keeper = Mutex<Task<Void, Never>?>(nil)
     private let logger: Logger
 
-    /// Loads the plugins and makes a transport of each block; those that cannot start are in the log.
+    /// Loads the plugins and makes a transport of each block. Logs those that cannot start.
     ///
     /// `states` keeps the plugins' stored data.
     ///
-    /// Throws `Diagnostics` if no transport of the environment's configuration can start or the program that runs
-    /// plugins is missing; also errors of lanes.
+    /// Throws `Diagnostics` if no transport of the configuration can start, or if the program that runs plugins is
+    /// missing. Also throws errors of outgoing HTTP.
     init(_ environment: RouterEnvironment, states: any PluginStateStore) throws {
         let (configuration, logger) = (environment.configuration, environment.logger)
         self.logger = logger
@@ -73,7 +73,7 @@ package final class Outgoing: RouterPart {
         keeper.withLock { $0 = Task { [plugins] in await plugins.run() } }
     }
 
-    /// The plugins' open requests end with the lanes.
+    /// Stops outgoing HTTP, which also ends the plugins' open requests.
     package func stop(_ time: StopBudget) async {
         await lanes.shutdown()
         await plugins.shutDown(within: time.part(15))
@@ -87,7 +87,7 @@ package final class Outgoing: RouterPart {
     }
 }
 
-/// The courier, which takes deliveries from the outbox to the transports.
+/// The courier, which passes deliveries from the outbox to the transports.
 final class Deliveries: RouterPart {
     let courier: Courier
     let stores: Stores
@@ -120,14 +120,14 @@ final class Deliveries: RouterPart {
         hasStarted.store(true, ordering: .relaxed)
     }
 
-    /// Leaves unfinished deliveries in the outbox.
+    /// Stops the courier. Unfinished deliveries stay in the outbox.
     func stop(_ time: StopBudget) async {
         guard hasStarted.load(ordering: .relaxed) else { return }
         await courier.shutdown(deadline: time.deadline(50, leaving: 20))
     }
 }
 
-/// Event loops of work that must not delay events: the HTTP API, and readers of the event stream.
+/// Event loops for work that must not delay events: the HTTP API and the live event stream.
 ///
 /// Their threads have a lower priority, so that a thread that processes an event runs immediately although requests
 /// keep a core busy. If other threads use all cores, each still gets a tenth of one. Work that holds a resource of
@@ -147,7 +147,7 @@ struct LowPriorityLoops: Sendable {
 
     init() {
         (api, stream) = (group.next(), group.next())
-        // Where the system forbids it everything works, slower.
+        // If the system refuses, everything still works, only slower.
         for loop in [api, stream] { loop.execute { _ = carillon_yield_to_others(Self.steps) } }
     }
 
@@ -155,7 +155,7 @@ struct LowPriorityLoops: Sendable {
 }
 
 extension CourierEnvironment {
-    /// The host of a device's address; unproven devices without one share a place.
+    /// The host of a device's address. Unproven devices without a host share one name.
     @Sendable package static func host(of address: DeviceAddress) -> String? {
         URLParts(address.token)?.origin.host ?? (address.isProven ? nil : newDevices)
     }

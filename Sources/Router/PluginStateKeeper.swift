@@ -20,9 +20,9 @@ final class PluginStateKeeper: PluginStateStore {
         }
     }
 
-    /// Plugins are promised a second.
+    /// The delay before a write; plugins are promised at most a second.
     private static let delay: Duration = .milliseconds(500)
-    /// After the start, by when all instances are made.
+    /// The time after the start by which all instances exist.
     private static let firstUpkeep: Duration = .minutes(1)
     private static let upkeepInterval: Duration = .days(1)
 

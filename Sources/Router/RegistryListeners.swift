@@ -17,7 +17,7 @@ struct RegistrationChecks: Sendable {
     let outgoing: Outgoing
     let settings: ActiveSettings
 
-    /// Refuses an address that no transport serves or likes the look of, and one where nothing could ever be sent.
+    /// Rejects an address that no transport accepts, or to which no request can ever be sent.
     @Sendable func address(_ address: DeviceAddress) throws {
         try outgoing.transports.check(address)
         guard address.token.hasPrefix("https://") || address.token.hasPrefix("http://") else { return }
@@ -34,7 +34,7 @@ struct RegistrationChecks: Sendable {
         }
     }
 
-    /// Knows the built-in signals and the active rules' signals.
+    /// Returns nil for a built-in signal or one of the active rules, else the expected value.
     @Sendable func signal(_ name: String) -> String? {
         let known = Signal.wellKnown.map(\.rawValue)
         if known.contains(name) { return nil }
@@ -46,7 +46,7 @@ struct RegistrationChecks: Sendable {
     }
 }
 
-/// The registry as the courier knows it: registered devices, and those that the sealed ingress met.
+/// The device directory of the courier: registered devices, and those of the sealed ingress.
 package struct RegisteredDevices: DeviceDirectory {
     let registry: Registry
 
@@ -67,7 +67,7 @@ package struct RegisteredDevices: DeviceDirectory {
     }
 }
 
-/// Receives the registry's calls. The parts that they are for are made after the registry.
+/// Forwards the registry's callbacks to parts that are made after the registry.
 final class RegistryListeners: Sendable {
     private struct State {
         weak var watch: AccountWatch?
@@ -76,11 +76,11 @@ final class RegistryListeners: Sendable {
         var accessReceiver: (@Sendable (AccessList) -> Void)?
     }
 
-    /// The router's.
+    /// The router's name, which is the title of the push.
     private let name: String
     private let state = Mutex(State())
-    /// Codes are pushed next to the pipeline, so that clients cannot tell from the time that registering takes whether
-    /// the target belongs to an account.
+    /// A separate queue, so that a registration's response time does not reveal whether its target belongs to an
+    /// account.
     private let codes = DispatchQueue(label: "carillon.target-codes")
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
@@ -91,12 +91,12 @@ final class RegistryListeners: Sendable {
 
     // MARK: The receivers
 
-    /// Changes of accounts go to `watch` from now on. It reads everything at its start, so those before do not matter.
+    /// Sends changes of accounts to `watch` from now on. It reads all accounts when it starts.
     func follow(_ watch: AccountWatch) { state.withLock { $0.watch = watch } }
 
     func pushCodes(by courier: Courier) { state.withLock { $0.courier = courier } }
 
-    /// The rules of access go to `receiver`, immediately and after each change.
+    /// Passes the access rules to `receiver`, immediately and after each change.
     func followAccess(_ receiver: @escaping @Sendable (AccessList) -> Void) {
         let access = state.withLock { state in
             state.accessReceiver = receiver
@@ -128,7 +128,7 @@ final class RegistryListeners: Sendable {
         }
     }
 
-    /// It names no account, because the push service can read it.
+    /// Makes the push. It names no account, because the push service can read it.
     private func delivery(of request: TargetCodeRequest) -> Delivery {
         var notification = Push.Notification.nudge(
             Signal(rawValue: "code"),

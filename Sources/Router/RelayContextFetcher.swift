@@ -17,7 +17,7 @@ struct RelayContextFetcher: ContextFetcher {
     private static let namesPerRequest = 1_000
     /// Addresses in one REQ, each in a separate filter.
     private static let addressesPerRequest = 8
-    /// Accounts whose own relays are asked in one go.
+    /// Up to this many accounts have their own relays asked in one fetch.
     private static let accountsAtOnce = 32
 
     let relays: any RelayFetching
@@ -36,7 +36,7 @@ struct RelayContextFetcher: ContextFetcher {
         }
     }
 
-    /// Addresses requested together, and the relays; no relays: the operator's.
+    /// The requests that fetch `wants`, each with its relays; no relays: the operator's.
     private func requests(_ wants: ContextWants) -> [(filters: [Filter], relays: [RelayURL])] {
         var filters: [Filter] = []
         for keys in Array(wants.profiles).chunks(of: Self.namesPerFilter) {
@@ -65,7 +65,7 @@ struct RelayContextFetcher: ContextFetcher {
         return requests
     }
 
-    /// Filters, some for each REQ, for contact lists of people the account follows that name the author.
+    /// The filters, grouped by REQ, that find contact lists in which people whom the account follows name the author.
     private func distance(_ want: DistanceWant) -> [[Filter]] {
         let list = try? registry.recipientList(.contactList, of: want.account)
         let filters = (list?.namedKeys ?? []).chunks(of: Self.keysPerFilter).map { keys in
@@ -103,12 +103,12 @@ extension Array {
     }
 }
 
-/// Waits for several fetches, and says once that all have ended.
+/// Counts fetches in progress, and calls the completion once when all have ended.
 package final class FetchJoin: Sendable {
     private let state: Mutex<(open: Int, isAnswered: Bool)>
     private let completion: @Sendable (_ isAnswered: Bool) -> Void
 
-    /// For an empty list, all have ended immediately, and responded.
+    /// With a `count` of 0 it completes immediately, as answered.
     package init(_ count: Int, completion: @escaping @Sendable (_ isAnswered: Bool) -> Void) {
         state = Mutex((count, count == 0))
         self.completion = completion

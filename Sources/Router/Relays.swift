@@ -16,7 +16,7 @@ import Synchronization
 package struct Relays: RouterPart {
     package let watch: AccountWatch
     package let pool: RelayPool
-    /// One for each key that we answer to, our own first.
+    /// One for each of the router's keys, its current key first.
     let advertising: [Advertising]
     package let operators: [RelayURL]
     /// Nil: this router reads all relays.
@@ -24,7 +24,7 @@ package struct Relays: RouterPart {
     private let known = KnownBlocks()
     private let survey: FirstSurvey
 
-    /// The router stops where accounts cannot be watched.
+    /// Calls the router's stop signal if accounts cannot be watched.
     init(
         _ environment: RouterEnvironment,
         _ settings: ActiveSettings,
@@ -85,16 +85,16 @@ package struct Relays: RouterPart {
         return { [weak shared] in shared?.isHere($0) ?? false }
     }
 
-    /// Asks for stored events wherever a relay is held.
+    /// Fetches stored events, from whichever member holds a relay.
     var fetching: any RelayFetching { shared ?? pool }
 
-    /// The partitions that this router holds have changed.
+    /// Updates the connections after the partitions of this router changed.
     package func hold() {
         pool.keep(operators.filter(isHere))
         for advertising in advertising { advertising.limit(to: isHere) }
     }
 
-    /// Leaves relays of users that these rules block, and connects to none of them from now on.
+    /// Disconnects users' relays that these rules block, and does not connect to them again.
     func follow(_ access: AccessList) {
         let patterns = access.rules.compactMap { rule -> RelayPattern? in
             guard rule.isBlock, case .relay(let text) = rule.subject else { return nil }
@@ -122,8 +122,7 @@ package struct Relays: RouterPart {
 }
 
 /// Loads the registered accounts for the first time. With a million accounts it takes seconds, and events from other
-/// sources do not wait for it. It cannot be cancelled, since reading a database runs to its end; stopping waits for
-/// that.
+/// sources do not wait for it. A database read cannot be cancelled, so stopping waits for its end.
 final class FirstSurvey: Sendable {
     private let failed: @Sendable (any Error) -> Void
     private let task = Mutex<Task<Void, Never>?>(nil)
@@ -144,15 +143,15 @@ final class FirstSurvey: Sendable {
         task.withLock { $0 = look }
     }
 
-    /// Returns when no part of it is running.
+    /// Returns when the load has ended.
     func end() async { await task.withLock(\.self)?.value }
 }
 
-/// The blocked relays as they were told last: most changes of access are about users.
+/// The last set of blocked relays: most changes of access rules do not change it.
 private final class KnownBlocks: Sendable {
     private let relays = Mutex(BlockedRelays())
 
-    /// Returns whether these are others.
+    /// Replaces the set. Returns whether it changed.
     func replace(by new: BlockedRelays) -> Bool {
         relays.withLock { relays in
             defer { relays = new }
@@ -161,7 +160,7 @@ private final class KnownBlocks: Sendable {
     }
 }
 
-/// How many files and sockets this process may have open; each connection takes one.
+/// The limit on open files and sockets of this process; each connection takes one.
 enum OpenFiles {
     /// Descriptors for other uses: databases, our own socket, push services, information documents, plugins.
     private static let others = 4_096
@@ -179,7 +178,7 @@ enum OpenFiles {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// How many relays of users' choice may be connected to at a time, so that enough is left for everything else.
+    /// The maximum of concurrent connections to users' relays, so that enough descriptors are left for everything else.
     static func relays(within limit: Int) -> Int {
         max(limit / 2, limit - others)
     }
@@ -227,7 +226,7 @@ struct RelayReception: RelayPoolDelegate {
 }
 
 extension EventDecision.Result {
-    /// Whether a relay should not have passed on the event: a copy whose id or signature is wrong, or no event.
+    /// Whether the relay should have rejected the event: its id or signature is wrong, or it is not an event.
     fileprivate var isViolation: Bool {
         guard case .refused(let message) = self else { return false }
         return MachineReadablePrefix(of: message) == .invalid

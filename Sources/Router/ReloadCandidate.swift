@@ -8,15 +8,15 @@ import RouterConfiguration
 import Rules
 import Storage
 
-/// A re-read configuration, with all objects that were made for it and checked. It is not active yet.
+/// A re-read configuration that was checked, with all objects made for it. It is not active yet.
 struct ReloadCandidate: Sendable {
     let configuration: Configuration
     let rules: RuleBook
     let filters: Filters
     let transports: Transports
-    /// Nil where no API runs.
+    /// Nil if the router has no API.
     let apiToken: APIToken?
-    /// New plugins that were not taken.
+    /// New plugins that were refused, with the reasons.
     let refused: [Diagnostic]
     /// The transports and filters still active. Unchanged instances continue to serve.
     private let former: (transports: Transports, filters: Filters)
@@ -36,7 +36,7 @@ struct ReloadCandidate: Sendable {
                 mistakes += error.all
             }
         }
-        // A missing one is one error here, and would be one for each new plugin there.
+        // A missing plugin program is one error here; loading would report it for each new plugin.
         _ = try configuration.plugins.processes()
         outgoing.plugins.loadFurther(configuration.plugins.search)
         let platforms = KnownPlatforms(outgoing.plugins)
@@ -81,7 +81,7 @@ struct ReloadCandidate: Sendable {
         }
         guard mistakes.isEmpty, let rules else {
             Self.discard(transports, self.filters, but: former, plugins)
-            // A plugin that is missing may be the cause of all that follows.
+            // Refused plugins come first: a missing plugin may cause the other errors.
             throw Diagnostics(refused + mistakes + mistakesOfRules)
         }
         self.configuration = configuration
@@ -105,7 +105,7 @@ struct ReloadCandidate: Sendable {
 }
 
 extension PluginHost {
-    /// Ends unused instances, each within that time. Does not wait for that.
+    /// Ends unused instances, each within `span`. Returns immediately.
     func drain(of instances: [any DrainableInstance], within span: Duration) {
         for instance in instances {
             Task { _ = await retire(instance, within: span) }

@@ -30,20 +30,20 @@ final class Reloader: Sendable {
         (self.plane, self.apiToken, self.announcer, self.process) = (plane, apiToken, announcer, process)
     }
 
-    /// As it was at the start.
+    /// The configuration at the start.
     private var configuration: Configuration { plane.environment.configuration }
     private var logger: Logger { plane.environment.logger }
     private var settings: ActiveSettings { plane.settings }
     private var outgoing: Outgoing { plane.outgoing }
 
-    /// The log has every error of a rejected configuration, too.
+    /// Reloads the configuration. Logs every error of a rejected one.
     func reload() async -> ReloadResult {
         guard gate.enter() else { return .busy }
         return await readAgain()
     }
 
-    /// The same at a signal, whose sender does not retry: if another reload is in progress, the configuration is read
-    /// once more after it.
+    /// Reloads after a signal, whose sender does not retry: if another reload is in progress, the configuration is read
+    /// again after it.
     func reloadAtSignal() async {
         guard gate.enterOrAsk() else {
             return logger.info("Another reload is in progress; the configuration will be read again after it")
@@ -51,7 +51,7 @@ final class Reloader: Sendable {
         _ = await readAgain()
     }
 
-    /// The caller must have the gate. Returns the result of the last reading.
+    /// Reloads until no further request is waiting. The caller must hold the gate. Returns the last result.
     private func readAgain() async -> ReloadResult {
         while true {
             process.serviceManager?.reloading(monotonicMicroseconds: DispatchTime.now().uptimeNanoseconds / 1_000)
@@ -134,7 +134,7 @@ final class Reloader: Sendable {
                 Diagnostic(file: "environment", message: "the configuration came from no file; restart to change it")
             ])
         }
-        // Files and plugins may take their time, which the threads that tasks share have not.
+        // Files and plugins may block, and the threads that tasks share must not.
         return try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { [outgoing, filters = settings.filters, hasAPI = apiToken.value != nil] in
                 continuation.resume(
@@ -144,10 +144,10 @@ final class Reloader: Sendable {
         }
     }
 
-    /// The new plugins' platform descriptions, for registrations, and the rules of who may register.
+    /// Updates the registry with new platform descriptions and access rules.
     private func rereadRegistrations(_ access: Configuration.Access) async {
         await withCheckedContinuation { continuation in
-            // The disk may take its time, which the threads that tasks share have not.
+            // The disk may block, and the threads that tasks share must not.
             DispatchQueue.global().async { [registry = plane.stores.registry, outgoing, logger] in
                 do {
                     try registry.replacePlatforms(with: outgoing.plugins.platformCatalog)
@@ -174,11 +174,11 @@ final class Reloader: Sendable {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             plane.entrance.intake.adopt(settings) { continuation.resume(with: $0) }
         }
-        // These can read everything that the main pipeline can.
+        // The partitions' pipelines get the settings that the main pipeline accepted.
         plane.environment.membership?.adopt(settings)
     }
 
-    /// Lets an instance finish its deliveries and then end: draining would cancel them.
+    /// Lets an instance finish its deliveries before it ends. Draining it immediately would cancel them.
     private static func retire(
         _ instance: TransportInstance,
         of plugins: PluginHost,
@@ -200,7 +200,7 @@ extension Logger {
     }
 }
 
-/// Lets one reload in at a time, and remembers that another one is wanted behind it.
+/// Allows one reload at a time, and remembers a request for another one.
 final class ReloadGate: Sendable {
     private enum State {
         case open, taken, takenAndWanted
@@ -217,7 +217,7 @@ final class ReloadGate: Sendable {
         }
     }
 
-    /// The same for callers that cannot retry: if another reload is in progress, it will read once more.
+    /// Enters the gate, or if another reload is in progress, asks it to read once more. For callers that cannot retry.
     func enterOrAsk() -> Bool {
         state.withLock { state in
             let isOpen = state == .open
@@ -226,7 +226,7 @@ final class ReloadGate: Sendable {
         }
     }
 
-    /// False if another request arrived: the caller keeps the gate, and must read once more.
+    /// Leaves the gate. Returns false if another request arrived: the caller keeps the gate and must read once more.
     func leave() -> Bool {
         state.withLock { state in
             let isWanted = state == .takenAndWanted

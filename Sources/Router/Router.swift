@@ -10,7 +10,7 @@ import RouterConfiguration
 import ServiceLifecycle
 import Storage
 
-/// The parts put together, from one configuration.
+/// A push router: all its parts, made from one configuration.
 ///
 ///     let router = try Router(configuration: configuration, logger: logger)
 ///     try await router.run()   // until graceful shutdown
@@ -21,13 +21,13 @@ package final class Router: Service {
     private let process: RouterProcess
     private let reloader: Reloader
 
-    /// Opens everything; attempts nothing yet.
+    /// Opens the stores and loads the plugins. It sends nothing yet.
     ///
     /// `platforms` are those of the loaded plugins; `logger` writes to the log of `process`. With a `membership` it
-    /// joins a cluster and blocks until it has the registry. `endpoints` are additional ones of the API.
+    /// joins a cluster and blocks until it has the registry. `endpoints` are additional API endpoints.
     ///
     /// Throws `Diagnostics` for errors in files that an operator can correct, a `StoreLockError` when another router
-    /// has the store, a `FeedError` when there is nothing to feed from, and the stores' errors.
+    /// has the store, a `FeedError` if the feed cannot be opened, and the stores' errors.
     package init(
         configuration: Configuration,
         process: RouterProcess = RouterProcess(),
@@ -53,10 +53,10 @@ package final class Router: Service {
         )
     }
 
-    /// Serves until graceful shutdown, then lets work in flight end and leaves the rest in the outbox.
+    /// Serves until graceful shutdown. Then it finishes work in flight, and leaves the rest in the outbox.
     package func run() async throws { try await run { _ in } }
 
-    /// The same; `started` receives the port of the relay socket once everything works.
+    /// Serves like ``run()``; `started` receives the port of the relay socket once everything works.
     package func run(started: @escaping @Sendable (Int) -> Void) async throws {
         // In the order of the start. Stopping reverses it: events from the sockets are fully processed before the next
         // part stops.
@@ -76,28 +76,28 @@ package final class Router: Service {
         plane.environment.logger.info("Stopped", metadata: ["waiting": "\(plane.deliveries.courier.waiting)"])
     }
 
-    /// Reads the configuration again at a signal, whose sender does not try again.
+    /// Reloads the configuration after a signal, whose sender does not retry.
     package func reloadAtSignal() async { await reloader.reloadAtSignal() }
 
-    /// How long stopping may take in all.
+    /// The time limit for a shutdown.
     package var shutdownTime: Duration { plane.settings.configuration.shutdownTime }
 
-    /// Where the sealed ingress listens; nil before it does, and where there is none.
+    /// The port of the sealed ingress; nil before it listens, and if there is none.
     package var sealedIngressPort: Int? { plane.sockets.ingressPort }
 
-    /// Where the API listens; nil before it does, and where there is none.
+    /// The port of the API; nil before it listens, and if there is none.
     package var consolePort: Int? { control.operators.listening.port }
 }
 
 /// The process that a router runs in.
 package struct RouterProcess: Sendable {
-    /// Reads the configuration again; nil where it came from no file.
+    /// Reads the configuration file again; nil if there is no file.
     let reread: (@Sendable () throws(Diagnostics) -> Configuration)?
-    /// Receives the progress.
+    /// Gets status messages about startup, reloads and shutdown; nil: none.
     let serviceManager: ServiceManager?
-    /// The log's levels.
+    /// The log levels.
     let levels: LogLevels
-    /// Sets up the log as a configuration says.
+    /// Applies the log settings of a configuration.
     let applyLog: @Sendable (Configuration.Log) -> Void
 
     package init(
@@ -110,9 +110,9 @@ package struct RouterProcess: Sendable {
     }
 }
 
-/// Everything that all parts of one router share.
+/// The environment that all parts of one router share.
 struct RouterEnvironment: Sendable {
-    /// As it was at the start.
+    /// The configuration at the start.
     let configuration: Configuration
     let claim: StoreClaim
     /// Nil: the router is not in a cluster.
@@ -123,7 +123,7 @@ struct RouterEnvironment: Sendable {
     let now: @Sendable () -> Timestamp
 
     init(_ configuration: Configuration, _ membership: (any Membership)?, _ logger: Logger) throws {
-        // Two routers that both ignored the block would send everything twice.
+        // Two routers that both ignored the `cluster` block would send every push twice.
         guard !configuration.hasMembership || membership != nil else { throw RouterError.notJoined }
         now = Timestamp.now
         log = RouterLog(logger: logger, now: now)

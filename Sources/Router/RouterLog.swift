@@ -33,7 +33,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
     func deliveriesReported(_ reports: [DeliveryReport]) {
         let now = now()
         let saysAll = logger.logLevel <= .debug
-        // By their places, since a report is many texts, and mostly there is nothing to say.
+        // Uses indices, because copying a report retains many strings and most reports are not logged.
         for place in reports.indices where saysAll || reports[place].kind != .delivered {
             let report = reports[place]
             logger.log(
@@ -96,7 +96,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
         logger.notice("Deliveries resumed", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
     }
 
-    /// The courier says it itself.
+    /// The courier logs this error itself.
     func outboxFailed(_ error: any Error) {}
 
     /// Logged once per store: later operations on it fail too and are not logged again.
@@ -105,9 +105,10 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
     }
 }
 
-/// Counts refused events by reason, logged once a minute per reason, so that a flood of events does not flood the log.
+/// Counts refused events by reason, and logs each reason at most once a minute, so that a flood of events does not
+/// flood the log.
 struct RejectTally: Sendable {
-    /// Between two lines that name the same reason.
+    /// The minimum time between two lines with the same reason.
     private static let pause: Duration = .minutes(1)
     private static let refusals: Set<PipelineStep> = [.malformed, .forged, .registrationRefused, .notKept]
 
@@ -128,10 +129,9 @@ struct RejectTally: Sendable {
     }
 }
 
-/// Reports of deliveries that did not go through, gathered where they repeat: a server that refuses everything is not
-/// to fill the log.
+/// Limits log lines about failed deliveries, so that a server that refuses every push does not fill the log.
 ///
-/// The first few lines of each sort are logged in full each minute, then once a minute how many more there were.
+/// The first few reports of each sort are logged in full; after that one line a minute has the count of the rest.
 struct ReportTally: Sendable {
     struct Sort: Hashable, Sendable {
         var queue: QueueName
@@ -148,15 +148,15 @@ struct ReportTally: Sendable {
 
     static let interval: Duration = .minutes(1)
     private static let loggedInFull = 5
-    /// Words of plugins should be few.
+    /// The maximum of sorts, because reasons come from plugins; more count as `other`.
     private static let maxSorts = 500
 
     private var counts: [Sort: Count] = [:]
 
-    /// Whether there is something that ``takeDue(now:)`` may have to tell later.
+    /// Whether no counts are pending for ``takeDue(now:)``.
     var isEmpty: Bool { counts.isEmpty }
 
-    /// Whether a report of the time `now` is logged in full.
+    /// Counts a report at the time `now`. Returns whether to log it in full.
     mutating func add(_ report: DeliveryReport, now: Timestamp) -> Bool {
         var sort = Sort(queue: report.queue, kind: report.kind, status: report.status, reason: report.reason)
         if counts[sort] == nil, counts.count >= Self.maxSorts { (sort.status, sort.reason) = (0, "other") }
@@ -170,12 +170,12 @@ struct ReportTally: Sendable {
         return false
     }
 
-    /// How many more there were of each sort whose minute is over by `now`.
+    /// Removes and returns the number of unlogged reports of each sort whose minute is over by `now`.
     mutating func takeDue(now: Timestamp) -> [Sort: Int] {
         // After a jump back of the clock, logging must not stay silent until the old time.
         let due = counts.filter { now < $0.value.since || now - $0.value.since >= Self.interval }
         for (sort, count) in due {
-            // While it lasts, it is one line a minute.
+            // A sort that continues keeps its count of full lines, so it gets one line a minute.
             counts[sort] = count.unlogged > 0 ? Count(since: now, logged: count.logged) : nil
         }
         return due.mapValues(\.unlogged).filter { $0.value > 0 }
@@ -183,7 +183,7 @@ struct ReportTally: Sendable {
 }
 
 extension Logger {
-    /// Warns of files with secrets that others may read.
+    /// Warns of files with secrets that other users may read.
     func warn(of exposed: ExposedFiles) {
         for file in exposed.found {
             warning(

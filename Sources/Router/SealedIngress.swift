@@ -19,10 +19,10 @@ final class SealedIngressBackend: Sendable {
     private let trials: TokenTrials
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
-    /// A disk that refuses refuses every batch.
+    /// Limits log lines: a disk that rejects writes fails every batch.
     private let lines: Mutex<TokenBucket>
 
-    /// Nil: the configuration has no sealed ingress.
+    /// Returns nil if the configuration has no sealed ingress.
     init?(
         _ environment: RouterEnvironment,
         _ platform: IngressPlatform,
@@ -47,7 +47,7 @@ final class SealedIngressBackend: Sendable {
 
     private func keepAll(_ pushes: [IngressPush]) -> [IngressAnswer] {
         let room = courier.isFull ? 0 : courier.capacity.capacityForCallers(of: queue)
-        // Senders that can retry leave half of the queue's share to events, whose senders cannot.
+        // Push senders can retry, so half of the queue's capacity is reserved for events, whose senders cannot.
         let busy = [IngressAnswer](repeating: .busy, count: max(0, pushes.count - room))
         let pushes = pushes.prefix(room)
         guard !pushes.isEmpty else { return busy }
@@ -124,29 +124,29 @@ struct RejectedTokenTable: Sendable {
         var refused = 0
     }
 
-    /// How long a client's tokens count.
+    /// How long a client's results count.
     private static let memory: Duration = .hours(1)
-    /// A client may bring this many bad tokens, whatever else.
+    /// A client may bring up to this many rejected tokens, whatever their share.
     private static let tolerated = 20
     private static let capacity = 100_000
 
     private var clients: [ClientAddress: Record] = [:]
     private var trials: [DeviceID: ClientAddress] = [:]
 
-    /// Whether most of the new tokens that `client` brought within the hour were refused.
+    /// Whether most of the new tokens that `client` brought within the hour were rejected.
     func isMistrusted(_ client: ClientAddress, now: Timestamp) -> Bool {
         guard let record = clients[client], isRecent(record, now: now) else { return false }
         return record.refused > Self.tolerated && record.refused > record.taken
     }
 
-    /// `client` brought a push for a device whose token was never taken.
+    /// Records that `client` brought a push for a device with a new, untested token.
     mutating func begin(_ device: DeviceID, by client: ClientAddress) {
         guard trials[device] == nil else { return }
         if trials.count >= Self.capacity { trials.removeAll(keepingCapacity: true) }
         trials[device] = client
     }
 
-    /// The push service took the token of a device, refused it, or (nil) said nothing about it.
+    /// Records the result for a device's token: accepted, rejected, or nil if the push service reported neither.
     mutating func end(_ device: DeviceID, isTaken: Bool?, now: Timestamp) {
         guard let client = trials.removeValue(forKey: device), let isTaken else { return }
         if clients.count >= Self.capacity, clients[client] == nil { forgetOld(now: now) }
@@ -162,7 +162,7 @@ struct RejectedTokenTable: Sendable {
         if clients.count >= Self.capacity { clients.removeAll(keepingCapacity: true) }
     }
 
-    /// After a clock was set back, clients must not wait longer.
+    /// Whether a record still counts. If the clock was set back, it does not, so that clients need not wait longer.
     private func isRecent(_ record: Record, now: Timestamp) -> Bool {
         now >= record.since && now - record.since < Self.memory
     }
@@ -177,7 +177,8 @@ final class TokenTrials: DeliveryObserver {
         self.now = now
     }
 
-    /// An address of this machine may be a proxy for any client.
+    /// Whether to distrust a client. An address of this machine may be a proxy for many clients, so it is always
+    /// trusted.
     func isMistrusted(_ client: ClientAddress?) -> Bool {
         guard let client, !client.isLoopback else { return false }
         return book.withLock { $0.isMistrusted(client, now: now()) }
@@ -203,7 +204,7 @@ final class TokenTrials: DeliveryObserver {
 }
 
 extension DeliveryReport {
-    /// Whether the push service took the token or refused it; nil: neither, or it knew it once.
+    /// Whether the push service accepted the token; nil: unknown, or the token was valid once (410).
     fileprivate var isTokenTaken: Bool? {
         switch kind {
         case .delivered: true

@@ -6,10 +6,11 @@ import Logging
 /// in `NOTIFY_SOCKET`.
 package struct ServiceManager: Sendable {
     private let address: [UInt8]
-    /// How often the manager wants to hear that we are alive; nil: it does not.
+    /// The interval in which the manager expects a watchdog message; nil: it expects none.
     package let watchdog: Duration?
 
-    /// Nil if no manager wants messages. `environment` looks variables up; `process` is the router's process id.
+    /// Returns nil if no manager wants messages. `environment` returns a variable's value; `process` is the router's
+    /// process id.
     package init?(environment: (String) -> String?, process: Int32 = getpid()) {
         // "@" represents the byte 0 of abstract sockets.
         guard let socket = environment("NOTIFY_SOCKET"), socket.hasPrefix("/") || socket.hasPrefix("@"),
@@ -21,7 +22,7 @@ package struct ServiceManager: Sendable {
         watchdog = isForUs && microseconds >= 1_000 ? .milliseconds(microseconds / 1_000) : nil
     }
 
-    /// Everything works; `status` is one line for people.
+    /// Reports that the router is ready; `status` is one line for people.
     package func ready(_ status: String) { send(["READY=1", "STATUS=\(status)"]) }
 
     /// Reports a reload of the configuration (`Type=notify-reload`); ``ready(_:)`` must follow, even after an error.
@@ -33,10 +34,10 @@ package struct ServiceManager: Sendable {
 
     package func status(_ status: String) { send(["STATUS=\(status)"]) }
 
-    /// We are alive.
+    /// Sends a watchdog message.
     package func alive() { send(["WATCHDOG=1"]) }
 
-    /// Lost messages do no harm: the manager notices anyway.
+    /// Sends a datagram. Lost messages do no harm: the manager's own timeout applies.
     private func send(_ lines: [String]) {
         let text = Array(lines.map { $0.replacing("\n", with: " ") }.joined(separator: "\n").utf8)
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -54,11 +55,11 @@ package struct ServiceManager: Sendable {
     }
 }
 
-/// Tells the service manager that we are alive, for as long as that is true.
+/// Sends watchdog messages to the service manager while no part of the router is stuck.
 struct Watchdog: Sendable {
-    /// How often the manager wants to hear of us.
+    /// The interval in which the manager expects a message.
     let interval: Duration
-    /// Parts that do not respond within that time.
+    /// Returns the names of parts that do not respond within `timeout`.
     let stuck: @Sendable (_ timeout: Duration) async -> [String]
     let alive: @Sendable () -> Void
     let logger: Logger
@@ -66,8 +67,8 @@ struct Watchdog: Sendable {
         try await Task.sleep(for: $0)
     }
 
-    /// Twice per interval, until the task is cancelled. While any part is stuck it sends no message, and the manager
-    /// restarts the router.
+    /// Sends a message at least twice per interval, until the task is cancelled. While any part is stuck it sends none,
+    /// so that the manager restarts the router.
     func run() async {
         repeat {
             let stuck = await stuck(max(.milliseconds(1), interval / 4))

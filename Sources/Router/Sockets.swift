@@ -17,7 +17,7 @@ import RouterConfiguration
 import Synchronization
 import WebIngress
 
-/// Where events and push messages are brought to us: the relay socket, the sealed ingress, the feed.
+/// The inputs to which others send events and pushes: the relay socket, the sealed ingress, the feed.
 final class Sockets: RouterPart {
     private struct State {
         var listener: RelayListener?
@@ -25,9 +25,9 @@ final class Sockets: RouterPart {
     }
 
     let server: RelayServer
-    /// The clients of all the router's listeners, including the API's.
+    /// Connection counts of all the router's listeners, including the API's.
     let counts: ListenerCounts
-    /// Requests of NIP-46 sessions about their own accounts.
+    /// Passes requests of NIP-46 sessions about their own accounts.
     let ownQuestions = OwnQuestions()
     private let ingress: WebIngress?
     private let feed: Feed?
@@ -73,7 +73,7 @@ final class Sockets: RouterPart {
                 configuration: web,
                 platform: ingress.platform,
                 keep: ingress.backend.keep,
-                // One loop: swift-nio's generic decoders break if several loops need them for the first time.
+                // A single loop: swift-nio's generic decoders may crash if several loops first use them together.
                 loop: group.next(),
                 now: now,
                 logger: logger
@@ -100,13 +100,13 @@ final class Sockets: RouterPart {
         }
     }
 
-    /// Where the relay socket listens; nil before it does.
+    /// The port of the relay socket; nil before it listens.
     var port: Int? { state.withLock { $0.listener?.port } }
 
     /// Whether a feed delivers events or the sealed ingress takes pushes.
     var hasSource: Bool { ingress != nil || (feed != nil && !hasFeedEnded.isSet) }
 
-    /// Where the sealed ingress listens; nil before it does, and where there is none.
+    /// The port of the sealed ingress; nil before it listens, and if there is none.
     var ingressPort: Int? { state.withLock { $0.ingressPort } }
 
     func prepare() async throws {
@@ -155,7 +155,7 @@ extension Configuration {
         return server
     }
 
-    /// The NIP-11 document; without `terms` as long as transports have not said theirs.
+    /// The NIP-11 document; `terms` is nil until the transports have reported theirs.
     func relayInformation(of key: PublicKey, _ terms: PushTerms? = nil) -> RelayInformation {
         var information = RelayInformation(
             name: relay.name,
@@ -182,15 +182,15 @@ extension EventDecision {
 
 /// The relay socket's backend: the pipeline's intake, and the few events that are served.
 struct SocketBackend: RelayBackend {
-    /// The disk may keep a reader waiting, which the threads that tasks share must not.
+    /// A separate queue, because readers may wait for the disk and the threads that tasks share must not block.
     private static let reading = DispatchQueue(label: "carillon.socket-reading")
 
     let intake: Intake
     let registry: Registry
     let logger: Logger
-    /// Whether who connects from an address may register without being listed by key.
+    /// Whether clients from an address may register without being listed by key.
     let isListed: @Sendable (_ address: String) -> Bool
-    /// Our own events of kind 10067, one a key, once there are any.
+    /// The router's own events of kind 10067, one for each key; empty until they exist.
     let advertisements: @Sendable () -> [Event]
 
     func submit(
@@ -251,7 +251,7 @@ enum StoredEvents {
     }
 }
 
-/// The way from NIP-46 sessions to what accounts may ask about themselves, which is made after them.
+/// Forwards requests of NIP-46 sessions to the part that answers accounts about themselves, which is made later.
 final class OwnQuestions: Sendable {
     private struct NotYet: Error, CustomStringConvertible {
         let description = "503 the router is starting: try again in a moment"

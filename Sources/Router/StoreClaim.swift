@@ -11,12 +11,12 @@ package struct StoreClaim: Sendable {
     package let identity: KeyPair
     private let lock: StoreLock
 
-    /// Another router may have the store now.
+    /// Releases the lock, so that another router may open the store.
     package func release() { lock.release() }
 
-    /// Throws an `UnusableStore` for one that was moved away, a `RouterError` where root may not serve, a
-    /// `StoreLockError` when another router has the store, a `StoreError` when the registry is lost, and `Diagnostics`
-    /// for a key that is missing or unusable.
+    /// Locks the store and reads the key. Throws an `UnusableStore` if the store was moved away, a `RouterError` if
+    /// root may not serve it, a `StoreLockError` if another router has it, a `StoreError` if the registry is lost, and
+    /// `Diagnostics` if the key is missing or unusable.
     package init(_ configuration: Configuration, logger: Logger) throws {
         if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
             throw RouterError.foreignFolder(of: configuration.storePath, owner)
@@ -58,7 +58,7 @@ package struct RouterError: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// `key` is where the configuration says it.
+    /// `key` is the configuration's key of the address.
     static func cannotListen(_ key: String, host: String, port: Int, _ error: any Error) -> RouterError {
         RouterError(description: "\(key): cannot listen on \(host):\(port): \(error)")
     }
@@ -73,7 +73,8 @@ package struct RouterError: Error, CustomStringConvertible {
             + "would send the other members' pushes again. carillon cluster export turns it into a separate store"
     )
 
-    /// Root would leave files behind that the service can no longer use, in places that the service can choose.
+    /// Refuses to run as root, which would leave files that the service can no longer use, at paths that the service
+    /// can choose.
     static func foreignFolder(of path: String, _ owner: FolderOwner) -> RouterError {
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         return RouterError(

@@ -15,9 +15,9 @@ import Storage
 package struct Stores: RouterPart {
     package let registry: Registry
     let outbox: Outbox
-    /// Nil: the configuration switches it off.
+    /// Nil if the configuration disables it.
     let trace: TraceStore?
-    /// Nil: no whole events are kept.
+    /// Nil if whole events are not kept.
     package let keptEvents: KeptEvents?
     private let claim: StoreClaim
     private let pluginStates: PluginStateKeeper
@@ -26,7 +26,7 @@ package struct Stores: RouterPart {
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
 
-    /// `store` is the registry's, which `pluginStates` writes to as well.
+    /// `store` is the registry's store, to which `pluginStates` also writes.
     init(
         _ environment: RouterEnvironment,
         store: RegistryStore,
@@ -74,7 +74,7 @@ package struct Stores: RouterPart {
         }
     }
 
-    /// The last advertisements of keys that retired: they say which key came next.
+    /// The last advertisements of retired keys, which name their successors.
     var formerAdvertisements: [Event] {
         get throws {
             try registry.keys.names.retired.flatMap { try registry.storedEvents(of: $0.key) }

@@ -10,19 +10,18 @@ import Registry
 import RouterConfiguration
 import Storage
 
-/// Those that learn of each step of an event and each outcome of a push: the log, the counts, the trace, the spans, who
-/// reads the live stream, and webhooks.
+/// The observers of all steps of events and outcomes of pushes: log, metrics, trace, spans, live stream and webhooks.
 struct Watchers: RouterPart {
     let trials: TokenTrials
     let spans: Spans
     let stream: LiveStream
     let operationalEvents: OperationalEvents
-    /// The counts of each day, and who writes them down.
+    /// The counts of each day, and the part that stores them.
     let statistics: StatisticsOperations
     let statisticsKeeper: StatisticsKeeper
     let all: RouterObservers
 
-    /// Throws `Diagnostics` for files of headers and of webhooks' secrets that cannot be used.
+    /// Throws `Diagnostics` if files with headers or webhook secrets cannot be used.
     init(
         _ environment: RouterEnvironment,
         settings: ActiveSettings,
@@ -77,19 +76,19 @@ struct Watchers: RouterPart {
         )
     }
 
-    /// Writes the last counts after the courier has stopped.
+    /// Writes the last counts. Call it after the courier has stopped.
     func stop(_ time: StopBudget) {
         statisticsKeeper.write(withDevices: true)
         operationalEvents.close()
     }
 }
 
-/// All observers of events and deliveries; called in this order, on the teller's thread.
+/// All observers of events and deliveries, called in this order on the caller's thread.
 package struct RouterObservers: Sendable {
     let pipeline: [any PipelineObserver]
     let deliveries: [any DeliveryObserver]
 
-    /// The same, with another observer of deliveries before them.
+    /// These observers, with another observer of deliveries first.
     package func adding(_ observer: any DeliveryObserver) -> RouterObservers {
         RouterObservers(pipeline: pipeline, deliveries: [observer] + deliveries)
     }
@@ -143,7 +142,7 @@ extension RouterObservers: DeliveryObserver {
     }
 }
 
-/// Tells the pipeline of the ends of deliveries.
+/// Reports the ends of deliveries to the pipeline.
 package struct PaceFeedback: DeliveryObserver {
     let intake: Intake
     let now: @Sendable () -> Timestamp
@@ -161,12 +160,12 @@ package struct PaceFeedback: DeliveryObserver {
     package func outboxFailed(_ error: any Error) {}
 }
 
-/// Exports the way of events to a collector, where the configuration names one.
+/// Exports the processing of events as spans to a collector, if the configuration names one.
 struct Spans: RouterPart {
     /// Nil: telemetry is neither exported nor recorded.
     let tracer: Tracer?
 
-    /// Throws `Diagnostics` for a file of headers that cannot be used.
+    /// Throws `Diagnostics` if the file with headers cannot be used.
     init(_ environment: RouterEnvironment, seeds: KeySeeds, sender: any HTTPSender) throws {
         let configuration = environment.configuration
         guard var settings = configuration.tracing, let ids = try configuration.traceIDs(seeds) else {
@@ -195,11 +194,11 @@ struct Spans: RouterPart {
         }
     }
 
-    /// Spans that have ended by now still go to the collector.
+    /// Sends the spans that have ended by now.
     func stop(_ time: StopBudget) async { await tracer?.finish(within: time.part(10)) }
 }
 
-/// Writes the daily counts: once a minute, and at the end. The devices are counted once an hour.
+/// Writes the daily counts once a minute and at the end; counts the devices once an hour.
 final class StatisticsKeeper: Sendable {
     private static let minutesBetweenCensuses = 60
 
@@ -223,7 +222,7 @@ final class StatisticsKeeper: Sendable {
         self.logger = logger
     }
 
-    /// Until the task is cancelled.
+    /// Writes the counts until the task is cancelled.
     func run() async {
         var minute = 0
         while (try? await Task.sleep(for: .seconds(60))) != nil {

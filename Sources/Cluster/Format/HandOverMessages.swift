@@ -1,10 +1,10 @@
 import Delivery
 
-/// Events on their way from the member that read them to the owner of a partition, and its answer.
+/// A batch of events that a member read and sends to the owner of a partition.
 ///
 /// A batch: version 1 (1 byte), the sender's incarnation (8 bytes, big-endian), its number (LEB128), a count, and each
-/// item as its length and bytes. An answer: version 1, and 1 byte: 0 kept, 1 later. If the owner has notes about items,
-/// a count follows, and each note as the item's place in the batch, its length and bytes.
+/// item as its length and bytes. A response: version 1, and 1 byte: 0 kept, 1 later. If the owner has notes about
+/// items, a count follows, and each note as the item's index in the batch, its length and bytes.
 struct HandOverBatch: Hashable, Sendable {
     static let formatVersion: UInt8 = 1
 
@@ -30,7 +30,7 @@ struct HandOverBatch: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// Reads ``bytes``, which may be anything.
+    /// Decodes ``bytes``; the input is untrusted.
     init(_ bytes: [UInt8]) throws(BlobError) {
         self = try BlobReader.reading(bytes) { reader throws(BlobError) in
             let version = try reader.byte()
@@ -46,9 +46,9 @@ struct HandOverBatch: Hashable, Sendable {
 
 /// An owner's response to a batch. A member that is no longer the owner sends no response.
 enum HandOverAnswer: UInt8, Hashable, Sendable {
-    /// Everything that it leads to is in the partition's log.
+    /// All results of the batch are in the partition's log.
     case kept = 0
-    /// The owner has no capacity now: ask again.
+    /// The owner has no capacity now: the sender must retry.
     case later = 1
 
     func bytes(with notes: HandOverNotes = [:]) -> [UInt8] {
@@ -63,7 +63,7 @@ enum HandOverAnswer: UInt8, Hashable, Sendable {
         return bytes
     }
 
-    /// An answer and its notes; nil: the bytes, which may be anything, are not one.
+    /// Decodes a response and its notes from untrusted bytes; nil if they are not valid.
     static func read(_ bytes: [UInt8]) -> (answer: HandOverAnswer, notes: HandOverNotes)? {
         guard bytes.count >= 2, bytes[0] == HandOverBatch.formatVersion, let answer = HandOverAnswer(rawValue: bytes[1])
         else { return nil }

@@ -2,8 +2,8 @@ import Core
 import Delivery
 import Push
 
-// The fields of records and snapshots: numbers, moments, lists, and the rows of a partition's outbox. Everything that
-// is read is checked, since another version may have written it.
+// Encodes and decodes the fields of log records and snapshots: numbers, times, lists, and the rows of a partition's
+// outbox. All input is checked, because another version may have written it.
 
 // MARK: Writing
 

@@ -9,18 +9,17 @@ import RouterConfiguration
 ///     index     LEB128, from 0 within its epoch
 ///     kind      1 byte: 0 the start of an epoch, 1 transactions, 2 marks of relays
 ///
-/// A start has the epoch and the index of the record before it (0 and 0 if there is none), and the member's name.
-/// Transactions have their count, the number of their first delivery, a list of the notifications that several of its
-/// deliveries share, and each as a ``LogTransaction``; a shared notification is empty and followed by its number in the
-/// list. Marks have their count, and each as a ``RelayMark``. Integers are LEB128; counts never exceed the bytes that
-/// follow.
+/// A start has the epoch and index of the previous record (0 and 0: none), and the member's name. Transactions have
+/// their count, the number of their first delivery, a list of the notifications that several of their deliveries share,
+/// and each ``LogTransaction``; a shared notification is empty and followed by its index in the list. Marks have their
+/// count, and each ``RelayMark``. Integers are LEB128; counts never exceed the bytes that follow.
 struct LogRecord: Equatable, Sendable {
-    /// The version that is written and read, of records and of snapshots.
+    /// The format version of records and snapshots.
     static let formatVersion: UInt8 = 1
-    /// The most bytes that a record takes.
+    /// The maximum size of a record, in bytes.
     static let longest = 512 << 10
 
-    /// Names a record. The records of a log follow each other without a gap: index by index, epoch by epoch.
+    /// Identifies a record. Identities in a log are consecutive: index by index, epoch by epoch.
     struct Identity: Hashable, Sendable {
         var epoch: UInt64
         var author: UInt64
@@ -29,8 +28,8 @@ struct LogRecord: Equatable, Sendable {
         /// Before the first record.
         static let none = Identity(epoch: 0, author: 0, index: 0)
 
-        /// The same in every append of the record, so that JetStream knows a repetition. It knows ids by stream, and
-        /// all partitions share one.
+        /// The deduplication ID, the same in every append of the record. It contains the partition, because all
+        /// partitions share one JetStream stream.
         func messageID(in partition: Int) -> String {
             "\(partition)-\(epoch)-\(String(author, radix: 16))-\(index)"
         }
@@ -38,13 +37,13 @@ struct LogRecord: Equatable, Sendable {
 
     enum Body: Equatable, Sendable {
         case beginning(Beginning)
-        /// Several that came while another record was on its way.
+        /// Transactions that were queued while another record was being appended.
         case transactions([LogTransaction], firstDelivery: Int64)
-        /// How far relays were read whose reader this partition's owner is.
+        /// The read positions of the relays that this partition's owner reads.
         case marks([RelayMark])
     }
 
-    /// A member takes the partition over. From here on what former owners append is refused.
+    /// A member's takeover of the partition. Later appends of former owners are refused.
     struct Beginning: Hashable, Sendable {
         var previousEpoch: UInt64
         var previousIndex: UInt64
@@ -83,7 +82,7 @@ struct LogRecord: Equatable, Sendable {
         }
     }
 
-    /// A record of transactions that are written already.
+    /// Encodes a record from transactions that are already encoded.
     static func bytes(
         _ identity: Identity,
         _ transactions: [EncodedTransaction],
@@ -99,10 +98,10 @@ struct LogRecord: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The size limit of a record of transactions without its transactions.
+    /// The maximum size of such a record without its transactions, in bytes.
     static let headSize = 64
 
-    /// Reads ``bytes``, which may be anything.
+    /// Decodes ``bytes``; the input is untrusted.
     init(_ bytes: [UInt8]) throws(BlobError) {
         self = try BlobReader.reading(bytes) { reader throws(BlobError) in
             let version = try reader.byte()

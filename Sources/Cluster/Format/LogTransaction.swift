@@ -2,17 +2,17 @@ import Core
 import Delivery
 import Push
 
-/// What happens to a partition as a whole or not at all: an insertion into its outbox, dead letters that go, or
-/// outcomes, or all of these, applied in this order.
+/// An atomic change of a partition: an insertion into its outbox, removals of dead letters, and outcomes, in this
+/// order.
 ///
-/// Deliveries are numbered in the order in which they come into the partition. Keys in ``changes`` are these numbers:
+/// Deliveries are numbered in the order of their insertion into the partition. Keys in ``changes`` are these numbers:
 /// their queue is 0.
 struct LogTransaction: Equatable, Sendable {
     var pace = PaceChanges()
     var deliveries: [Delivery] = []
-    /// 32 bytes each.
+    /// IDs of the events behind the deliveries, 32 bytes each.
     var causes: [[UInt8]] = []
-    /// Dead letters that go, by the ids of their deliveries: these are among ``deliveries`` again, or dropped.
+    /// The dead letters to remove, by delivery ID. A requeued one is also among ``deliveries``.
     var letters: [DeliveryID] = []
     var changes = OutboxChanges()
 
@@ -21,7 +21,7 @@ struct LogTransaction: Equatable, Sendable {
     }
 }
 
-/// A transaction as a record has it.
+/// The encoded form of a transaction in a record.
 struct EncodedTransaction: Sendable {
     let bytes: [UInt8]
 

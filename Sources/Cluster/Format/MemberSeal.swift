@@ -2,7 +2,7 @@ import Cipher
 import Core
 import Synchronization
 
-/// Why a message is passed over.
+/// The error for a message that no member authenticated.
 struct ForeignMessageError: Error, CustomStringConvertible {
     init() {}
 
@@ -12,7 +12,7 @@ struct ForeignMessageError: Error, CustomStringConvertible {
 /// Authenticates messages between members of a cluster: each ends with an HMAC-SHA-256 over its subject and its bytes.
 /// Messages without a valid one are ignored and counted.
 final class MemberSeal: Sendable {
-    /// Bytes that a message takes beyond its content.
+    /// The size of the authentication code, in bytes.
     static let size = HMACSHA256.byteCount
 
     private let authenticator: HMACSHA256Authenticator
@@ -20,23 +20,23 @@ final class MemberSeal: Sendable {
     private let last = Mutex<Timestamp?>(nil)
     private let count = Atomic<Int>(0)
 
-    /// `secret` is the router's secret key, which only members have. `passed` is called for each message that no member
-    /// wrote.
+    /// `secret` is the router's secret key, which only members have. `passed` is called for each rejected message.
     init(secret: [UInt8], passed: @escaping @Sendable () -> Void = {}) {
         let key = HKDFSHA256.extract(salt: Array("carillon cluster messages".utf8), inputKeyMaterial: secret)
         authenticator = HMACSHA256Authenticator(key: key)
         self.passed = passed
     }
 
-    /// Messages that were passed over, since the start.
+    /// The number of rejected messages since the start.
     var passedOver: Int { count.load(ordering: .relaxed) }
 
-    /// When the last of them came.
+    /// The time of the last rejected message.
     var lastPassedOver: Timestamp? { last.withLock(\.self) }
 
     func seal(_ content: [UInt8], for subject: String) -> [UInt8] { content + code(of: content, subject) }
 
-    /// The content of what ``seal(_:for:)`` made; nil, and counted, for anything else.
+    /// Verifies a message that ``seal(_:for:)`` made, and returns its content. Counts any other as rejected and returns
+    /// nil.
     func open(_ bytes: [UInt8], of subject: String) -> [UInt8]? {
         let content = Array(bytes.dropLast(Self.size))
         guard bytes.count >= Self.size,
@@ -52,12 +52,12 @@ final class MemberSeal: Sendable {
 
     /// The key of the cluster's ``Partitioning``, 16 bytes that only members can compute.
     var partitioningKey: [UInt8] {
-        // No message has an empty subject.
+        // Cannot equal a message's code, because no message has an empty subject.
         Array(code(of: Array("partitions".utf8), "").prefix(16))
     }
 
     private func code(of content: [UInt8], _ subject: String) -> [UInt8] {
-        // No subject has a zero byte.
+        // The zero byte separates the two unambiguously, because no subject contains one.
         let message = Array(subject.utf8) + [0] + content
         return [UInt8](unsafeUninitializedCapacity: Self.size) { buffer, initialized in
             message.withUnsafeBytes { authenticator.authenticate($0, into: UnsafeMutableRawBufferPointer(buffer)) }

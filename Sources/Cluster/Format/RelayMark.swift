@@ -1,6 +1,6 @@
 import Delivery
 
-/// The position up to which a relay was read and all its events are kept. The next reader continues there.
+/// A relay's read position: all its events up to then were read and stored. The next reader continues there.
 struct RelayMark: Hashable, Sendable {
     /// The relay's URL.
     var relay: String

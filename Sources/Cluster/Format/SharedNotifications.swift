@@ -6,7 +6,7 @@ struct SharedTable {
     private let inserted: InsertedNotifications
     private let count: Int
     let blobs: [[UInt8]]
-    /// By the places of the first deliveries that have them.
+    /// Numbers in the table, by the index of the first delivery with the notification.
     private let numbers: [Int: Int]
 
     init(_ deliveries: [Delivery]) {
@@ -19,7 +19,7 @@ struct SharedTable {
 
     fileprivate enum Content {
         case own([UInt8])
-        /// The number of a shared one.
+        /// The number of a shared notification in the table.
         case shared(Int)
     }
 
@@ -43,7 +43,7 @@ extension BlobWriter {
         write(blob: delivery.notification.blob)
     }
 
-    /// `place` is that in the table. A shared notification is an empty one, and its number in the table.
+    /// `place` is the delivery's index in the table. A shared notification becomes an empty one and its number.
     mutating func write(_ delivery: Delivery, sharing table: SharedTable, at place: Int) {
         writeHead(of: delivery)
         switch table.content(of: delivery, at: place) {

@@ -1,28 +1,28 @@
 import Core
 import DequeModule
 
-/// The events that a member has read for one partition and sends to its owner. A pure state machine.
+/// A queue of events that a member read for one partition and sends to its owner. A pure state machine.
 ///
 /// A limited number of batches is in flight; later events become the next batch. With one, events arrive in order; with
 /// several, an event that waits for its context does not delay the others. A batch is repeated under its id until an
 /// owner confirms it: the former owner may have kept it although its response was lost.
 struct HandOverQueue: Sendable {
     struct Limits: Sendable {
-        /// A batch takes at most this number of bytes and items.
+        /// The maximum size of a batch, in bytes and items.
         var batchBytes = 384 << 10
         var batchItems = 1_024
-        /// Batches on their way at a time.
+        /// The maximum of batches in flight.
         var batches = 1
-        /// Sources wait once the queue has this number of bytes.
+        /// Sources must wait once the queue has this many bytes.
         var waitingBytes = 4 << 20
-        /// After a batch without an answer; doubles.
+        /// The delay before an unanswered batch is sent again; doubles from `first` to `longest`.
         var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .seconds(1))
     }
 
     enum Action: Equatable, Sendable {
-        /// Ask the partition's owner to keep this.
+        /// Send this batch to the partition's owner.
         case send(HandOverBatch)
-        /// These are kept, by the tokens they were added with.
+        /// The owner has stored these items; they are named by the tokens passed to ``add(_:token:)``.
         case kept([UInt64])
     }
 
@@ -121,14 +121,14 @@ struct HandOverQueue: Sendable {
     }
 }
 
-/// The batches that the owner of a partition was asked to keep, until it can answer.
+/// Tracks the batches that the owner of a partition received, until it can respond.
 struct HandOverReceiver<Reply> {
-    /// A member that asks this often has given up its first requests.
+    /// The maximum of requests to answer for a batch: the member has given up older ones.
     private static var maxReplies: Int { 4 }
 
     fileprivate struct Batch {
         var replies: [Reply]
-        /// The commit that has to be kept before the answer; nil: not known yet.
+        /// The commit that must be stored before the response; nil: not known yet.
         var commit: UInt64?
     }
 
@@ -136,13 +136,13 @@ struct HandOverReceiver<Reply> {
     private var kept: UInt64 = 0
     private let limit: Int
 
-    /// `limit`: batches that wait for an answer at a time.
+    /// `limit` is the maximum of batches without a response.
     init(limit: Int = 256) { self.limit = limit }
 
     /// Whether a batch can be accepted; members retry rejected ones.
     func hasCapacity(for id: HandOverBatch.ID) -> Bool { batches.count < limit || batches[id] != nil }
 
-    /// Whether to process a batch: a repetition of one in progress only gets the same response.
+    /// Whether to process a batch: a repeated one in progress only gets the same response.
     mutating func receive(_ id: HandOverBatch.ID, reply: Reply) -> Bool {
         guard batches[id] == nil else {
             batches[id]?.replies.append(reply)
@@ -153,11 +153,11 @@ struct HandOverReceiver<Reply> {
         return true
     }
 
-    /// The batch's results are committed: the response is sent when `commit` is kept. Returns the requests to answer
-    /// now, and how.
+    /// Notes that the batch's results are committed. The response is due when `commit` is stored. Returns the requests
+    /// to answer now, and the response.
     ///
     /// Without a lease, another owner may hold the deliveries that a deletion withdraws, so the sender must ask again.
-    /// Appended transactions are kept in any case.
+    /// Transactions that were appended remain valid in any case.
     mutating func worked(
         _ id: HandOverBatch.ID,
         awaiting commit: UInt64,
@@ -168,10 +168,10 @@ struct HandOverReceiver<Reply> {
         return (.kept, [])
     }
 
-    /// The batch cannot be taken now. Returns the requests to answer.
+    /// Drops a batch that cannot be processed now. Returns the requests to answer.
     mutating func refused(_ id: HandOverBatch.ID) -> [Reply] { batches.removeValue(forKey: id)?.replies ?? [] }
 
-    /// Everything up to `commit` is kept. Returns the requests to answer.
+    /// Notes that everything up to `commit` is stored. Returns the requests to answer.
     mutating func kept(through commit: UInt64) -> [Reply] {
         kept = max(kept, commit)
         let done = batches.filter { $0.value.commit.map { $0 <= kept } ?? false }

@@ -1,26 +1,26 @@
 import Foundation
 import RouterConfiguration
 
-/// A member's description of itself, at `member.<name>` in the bucket of leases. The member rewrites it every second.
+/// A member's description of itself, at `member.<name>` in the lease bucket. The member rewrites it every second.
 struct MemberRecord: Hashable, Sendable, Codable {
     var name: MemberName
     /// A random number, new at each start.
     var incarnation: UInt64
-    /// The format of logs that it writes and reads.
+    /// The version of the log format that it reads and writes.
     var wire = Int(LogRecord.formatVersion)
-    /// It hands its partitions over and takes none.
+    /// It stops: it hands its partitions over and takes none.
     var isLeaving = false
     /// A hash of its configuration, to find members that differ.
     var configuration = ""
-    /// How often it was written.
+    /// How many times it wrote the record.
     var beat: UInt64 = 0
-    /// An operator wants it to hand its partitions over and take none, without leaving.
+    /// An operator drained it: it hands its partitions over and takes none, without leaving.
     var isDrained = false
-    /// Partitions that it leaves to others for a while, since it cannot read the format of their logs.
+    /// Partitions that it leaves to other members for a while, because it cannot read the format of their logs.
     var declined: [Int] = []
-    /// Of Carillon; nil: not set.
+    /// Its version of Carillon; nil: unknown.
     var version: String?
-    /// When it started, in seconds since 1970; nil: not set.
+    /// When it started, in seconds since 1970; nil: unknown.
     var startedAt: Int64?
 }
 
@@ -28,19 +28,19 @@ struct MemberRecord: Hashable, Sendable, Codable {
 struct LeaseRecord: Hashable, Sendable, Codable {
     var holder: MemberName
     var incarnation: UInt64
-    /// The holder gave it up: any member may take it immediately.
+    /// The holder released it: any member may take it immediately.
     var isFree: Bool
-    /// How often this incarnation has written leases, so that it knows its own writes again.
+    /// The number of lease writes of this incarnation, by which it recognizes its own.
     var beat: UInt64
 }
 
-/// Where an operator wants a partition, at `move.<number>` in the same bucket.
+/// An operator's choice of a partition's owner, at `move.<number>` in the same bucket.
 struct MoveRecord: Hashable, Sendable, Codable {
     var member: MemberName
 }
 
 extension Decodable where Self: Encodable {
-    /// Reads what ``bytes`` wrote. Nil: it is something else, or of a later version that cannot be read.
+    /// Decodes a ``bucketValue``; nil if it is invalid or of a version that this one cannot read.
     init?(bucketValue: [UInt8]) {
         guard bucketValue.count <= 64 << 10,
             let value = try? JSONDecoder().decode(Self.self, from: Data(bucketValue))
@@ -48,7 +48,7 @@ extension Decodable where Self: Encodable {
         self = value
     }
 
-    /// As buckets hold it: JSON, so that an operator can read it.
+    /// The value in the bucket: JSON, so that an operator can read it.
     var bucketValue: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -10,71 +10,71 @@ import RouterConfiguration
 /// Leases prevent duplicate pushes; the log has its own fence against lost or doubled state.
 struct LeaseTable: Sendable {
     struct Times: Sendable {
-        /// How often a member writes its record and its leases.
+        /// The interval at which a member writes its record and its leases.
         var renewal: Duration = .seconds(1)
-        /// How soon a write without an answer is tried again: a lost connection must not cost the lease.
+        /// The delay before an unanswered write is retried: a lost connection must not cost the lease.
         var retry: Duration = .milliseconds(250)
-        /// How long a holder trusts a lease, from when it sent the last renewal.
+        /// How long a holder trusts a lease, counted from the time it sent the last successful renewal.
         var validity: Duration = .seconds(2)
-        /// After this time without a change a member counts as dead, and a lease may be taken.
+        /// After this time without a change a member counts as dead, and another one may take the lease.
         var timeout: Duration = .seconds(3)
-        /// After this time without any message from the bucket this member cannot know which members are alive.
+        /// After this time without any message from the bucket, this member cannot know which members are alive.
         var watchTimeout: Duration = .seconds(2)
-        /// How long after that those who lived before have to show it.
+        /// After such a silence, members that were alive before it have this long to write again.
         var grace: Duration = .milliseconds(1_500)
-        /// How long the members must have been the same before a partition moves, and how long a new member looks
-        /// around before it takes any.
+        /// How long the set of members must be unchanged before a partition moves, and how long a new member waits
+        /// before it takes any.
         var settling: Duration = .seconds(2)
-        /// How long a member that went away without a word is missed.
+        /// How long a member that disappeared without leaving is listed as missing.
         var memory: Duration = .minutes(60)
-        /// How long a member leaves a partition whose log it cannot read to others; doubles up to the second.
+        /// How long a member declines a partition whose log it cannot read; doubles from `first` to `longest`.
         var declining: (first: Duration, longest: Duration) = (.seconds(30), .minutes(10))
     }
 
     enum Action: Hashable, Sendable {
-        /// Write this member's record, without condition.
+        /// Write this member's record unconditionally.
         case announce(MemberRecord)
-        /// Write the lease of a partition if its revision is still `over`; 0: if there never was one.
+        /// Write the lease of a partition if its revision is still `over`; 0: if it does not exist.
         case write(partition: Int, LeaseRecord, over: UInt64)
-        /// Read the lease of a partition as the leader has it.
+        /// Read the lease of a partition from the stream's leader.
         case read(partition: Int)
-        /// The partition is this member's: it may open the log.
+        /// This member owns the partition: it may open the log.
         case acquired(partition: Int)
         /// Finish all work in progress, and then call ``LeaseTable/release(_:now:)``.
         case drain(partition: Int)
-        /// The partition is no longer this member's. Nothing may be sent for it.
+        /// This member no longer owns the partition. Send no more pushes for it.
         case lost(partition: Int)
         /// All partitions of the member have moved.
         case left
     }
 
-    /// How a conditional write ended.
+    /// The result of a conditional write.
     enum WriteResult: Hashable, Sendable {
         case stored(revision: UInt64)
         /// The entry has changed.
         case conflict
-        /// It may have been written, or not.
+        /// The write may or may not have happened.
         case unknown
     }
 
     private struct Lease {
         enum Phase {
             case none
-            /// Written, to take it.
+            /// A write to take the lease is in flight.
             case taking
             case held
-            /// Held, and finishing its work in progress.
+            /// Held; its work in progress is being finished.
             case draining
-            /// Written, to give it up.
+            /// A write to release the lease is in flight.
             case freeing
         }
 
         var phase = Phase.none
         var record: LeaseRecord?
         var lastSeen: LastSeen?
-        /// The writes that may still succeed: when each was sent, by its beat.
+        /// When each write that may still succeed was sent, by its `beat`.
         var sent: [UInt64: Deadline] = [:]
-        /// The beat of the write in flight.
+        /// The `beat` of the write in flight.
         var underWay: UInt64?
         var isReading = false
         /// Whether the previous holder released the partition, or there was none.
@@ -85,7 +85,7 @@ struct LeaseTable: Sendable {
         var isOurs: Bool { phase == .held || phase == .draining || phase == .freeing }
     }
 
-    /// A partition that is left to others.
+    /// A partition that this member declined.
     private struct Declined {
         var until: Deadline
         var pause: Duration
@@ -94,11 +94,11 @@ struct LeaseTable: Sendable {
     private let times: Times
     private let partitions: Int
     private(set) var members: MemberTable
-    /// Partitions whose logs this member could not read, until it could.
+    /// Partitions whose logs this member could not read; a partition is removed once it could.
     private var declined: [Int: Declined] = [:]
     private var beat: UInt64 = 0
     private var leases: [Lease]
-    /// Since when the bucket has been read as a whole.
+    /// Since when all entries of the bucket have been known; nil: not yet.
     private var currentSince: Deadline?
     private var announceAt = Deadline.distantPast
     private var hasLeft = false
@@ -112,7 +112,7 @@ struct LeaseTable: Sendable {
 
     // MARK: State
 
-    /// Whether something may be sent for a partition now. To be asked immediately before each send.
+    /// Whether this member may send pushes for a partition now. Call it immediately before each send.
     func maySend(for partition: Int, at now: Deadline) -> Bool {
         let lease = leases[partition]
         return (lease.phase == .held || lease.phase == .draining) && now < lease.validUntil
@@ -121,7 +121,8 @@ struct LeaseTable: Sendable {
     /// Whether the previous holder finished its work in progress. If not, queued deliveries may already have been sent.
     func wasHandedOver(_ partition: Int) -> Bool { leases[partition].wasFree }
 
-    /// The time from which no partition may send without a further renewal; `distantFuture`: this member holds none.
+    /// The latest time until which any partition may send without another renewal; `distantFuture`: this member holds
+    /// none.
     var lastValidity: Deadline {
         leases.lazy.filter { $0.phase == .held || $0.phase == .draining }.map(\.validUntil).max() ?? .distantFuture
     }
@@ -135,23 +136,23 @@ struct LeaseTable: Sendable {
 
     private var me: MemberRecord { members.me }
 
-    /// The bucket works.
+    /// Notes that the bucket responds.
     private mutating func heard(_ now: Deadline) {
         if members.heard(now) { announceAt = min(announceAt, now) }
     }
 
-    // MARK: What happens in the bucket
+    // MARK: Changes in the bucket
 
-    /// A member's record was written; nil: deleted.
+    /// Takes a member's record; nil: it was deleted.
     mutating func observed(member name: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
         heard(now)
         members.observed(name, record, revision: revision, isCurrent: currentSince != nil, now: now)
     }
 
-    /// An operator wants a partition at a member; nil: wherever it belongs.
+    /// Takes an operator's choice of a partition's owner; nil: the default owner.
     mutating func observed(move partition: Int, to member: MemberName?) { members.moves[partition] = member }
 
-    /// A lease was written, or was read as the leader has it. Nil: it was deleted, or there never was one.
+    /// Takes a lease that was written, or read from the leader. Nil: it was deleted or never existed.
     mutating func observed(
         partition: Int,
         _ record: LeaseRecord?,
@@ -170,12 +171,12 @@ struct LeaseTable: Sendable {
         return lose(partition)
     }
 
-    /// All entries that the bucket had have been observed.
+    /// Notes that all initial entries of the bucket were observed.
     mutating func becameCurrent(now: Deadline) {
         if currentSince == nil { currentSince = now }
     }
 
-    /// A write of a lease ended.
+    /// Takes the result of a write of a lease.
     mutating func wrote(
         partition: Int,
         _ record: LeaseRecord,
@@ -202,10 +203,10 @@ struct LeaseTable: Sendable {
         }
     }
 
-    /// A lease could not be read. The next tick retries.
+    /// Notes that a lease could not be read. The next tick retries.
     mutating func readFailed(partition: Int) { leases[partition].isReading = false }
 
-    /// The bucket has this incarnation's write.
+    /// Notes that the bucket has a write of this incarnation.
     private mutating func succeeded(_ partition: Int, _ record: LeaseRecord, _ now: Deadline) -> [Action] {
         let sentAt = leases[partition].sent[record.beat]
         leases[partition].sent = leases[partition].sent.filter { $0.key > record.beat }
@@ -236,9 +237,9 @@ struct LeaseTable: Sendable {
         return (wasOurs ? [.lost(partition: partition)] : []) + leftIfDone()
     }
 
-    // MARK: What this member wants
+    // MARK: Requests of this member
 
-    /// Gives up a partition whose work is finished. From now on this member sends no pushes for it.
+    /// Releases a partition whose work is finished. From now on this member sends no pushes for it.
     mutating func release(_ partition: Int, now: Deadline) -> [Action] {
         guard leases[partition].isOurs else { return [] }
         leases[partition].phase = .freeing
@@ -250,16 +251,16 @@ struct LeaseTable: Sendable {
     /// Gives up a partition immediately, because another member owns its log.
     mutating func abandon(_ partition: Int) -> [Action] { lose(partition) }
 
-    /// Gives up a partition whose log this member cannot read, and leaves it to others for a while. The member that
-    /// takes it rewrites the log in the oldest member's format, so that this one can have it again.
+    /// Releases a partition whose log this member cannot read, and declines it for a while. The member that takes it
+    /// rewrites the log in the oldest member's format, so that this one can take it again.
     mutating func decline(_ partition: Int, now: Deadline) -> [Action] {
         let pause = declined[partition].map { min($0.pause * 2, times.declining.longest) } ?? times.declining.first
         declined[partition] = Declined(until: now + pause, pause: pause)
-        // The other members must know it before the lease is free.
+        // The other members must learn of it before the lease is free.
         return announceDeclined(now) + release(partition, now: now)
     }
 
-    /// The partition could be read.
+    /// Notes that the partition could be read, so it is no longer declined.
     mutating func accept(_ partition: Int) { declined[partition] = nil }
 
     private mutating func announceDeclined(_ now: Deadline) -> [Action] {
@@ -289,7 +290,7 @@ struct LeaseTable: Sendable {
         return actions
     }
 
-    /// Hands everything over.
+    /// Leaves the cluster: hands all partitions over.
     mutating func leave(now: Deadline) -> [Action] {
         guard !me.isLeaving else { return [] }
         members.changeMe { $0.isLeaving = true }
@@ -319,7 +320,7 @@ struct LeaseTable: Sendable {
         for partition in leases.indices {
             let isMine = members.owner(of: partition, among: candidates) == me.name
             if isMine, leases[partition].phase == .none {
-                // A new member looks around first.
+                // A new member waits first, so that it knows the others.
                 if now - currentSince >= times.settling { actions += take(partition, now) }
             } else if !isMine, hasSettled, !isMoving, leases[partition].phase == .held {
                 isMoving = true

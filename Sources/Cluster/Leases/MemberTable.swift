@@ -1,17 +1,17 @@
 import Core
 import RouterConfiguration
 
-/// Which members of a cluster live, as one of them sees it, and at which of them a partition may be. Pure: time comes
-/// in.
+/// The members of a cluster as one of them sees them: which are alive, and which may own a partition. The caller
+/// supplies the time.
 ///
-/// Another member counts as living while its record changes, by this member's own monotonic clock; wall clocks play no
-/// part. While the bucket is silent, because the servers elect a leader or this member has lost them, that says
-/// nothing: members that lived before count as living until they have had the time to write again.
+/// Another member counts as alive while its record changes, by this member's own monotonic clock; wall clocks do not
+/// matter. If the bucket is silent, because the servers elect a leader or the connection is lost, members that were
+/// alive before count as alive until they have had time to write again.
 struct MemberTable: Sendable {
     private struct Member {
         var record: MemberRecord
         var lastSeen: LastSeen
-        /// Whether it wrote its record while this member looked: else it may be long gone.
+        /// Whether it wrote its record while this member watched. If not, it may be long gone.
         var hasMoved = false
     }
 
@@ -19,11 +19,11 @@ struct MemberTable: Sendable {
     /// This member's own record.
     private(set) var me: MemberRecord
     private var others: [MemberName: Member] = [:]
-    /// Where operators want partitions.
+    /// The owners that operators chose, by partition.
     var moves: [Int: MemberName] = [:]
-    /// When something was last read or written in the bucket; nil: never.
+    /// When the bucket last responded; nil: never.
     private var heardAt: Deadline?
-    /// The candidates at the last look, and since when they are the same.
+    /// The candidates at the last check, and since when they are unchanged.
     private var candidates: Set<MemberName> = []
     private var candidatesSince = Deadline.distantPast
 
@@ -34,12 +34,12 @@ struct MemberTable: Sendable {
 
     // MARK: State
 
-    /// The members that live, this one included, by name.
+    /// The members that are alive, including this one, sorted by name.
     func living(at now: Deadline) -> [MemberRecord] {
         ([me] + others.values.filter { isAlive($0, now) }.map(\.record)).sorted { $0.name < $1.name }
     }
 
-    /// Members that lived of late and went away without a word, by name.
+    /// Members that were recently alive and disappeared without leaving, sorted by name.
     func missing(at now: Deadline) -> [MemberRecord] {
         others.values.filter { member in
             !isAlive(member, now) && member.hasMoved && !member.record.isLeaving
@@ -66,15 +66,15 @@ struct MemberTable: Sendable {
         return Set((willing.isEmpty ? staying : willing).map(\.name))
     }
 
-    /// The same, and whether they have been unchanged for long enough to move partitions. Call it several times per
-    /// second.
+    /// Returns ``candidates(at:)``, and whether they have been unchanged for long enough to move partitions. Call it
+    /// several times per second.
     mutating func look(at now: Deadline) -> (candidates: Set<MemberName>, hasSettled: Bool) {
         let current = candidates(at: now)
         if current != candidates { (candidates, candidatesSince) = (current, now) }
         return (current, now - candidatesSince >= times.settling)
     }
 
-    /// The member that a partition belongs to; nil: none of `candidates` wants it.
+    /// The member that should own a partition; nil: all of `candidates` decline it.
     func owner(of partition: Int, among candidates: Set<MemberName>) -> MemberName? {
         let candidates = candidates.filter { name in
             let declined = name == me.name ? me.declined : others[name]?.record.declined ?? []
@@ -84,9 +84,9 @@ struct MemberTable: Sendable {
         return Placement.owner(of: partition, among: candidates)
     }
 
-    // MARK: What happens in the bucket
+    // MARK: Changes in the bucket
 
-    /// Records that the bucket works. Returns whether this member should announce itself after a long silence.
+    /// Notes that the bucket responds. Returns whether this member should announce itself after a long silence.
     mutating func heard(_ now: Deadline) -> Bool {
         let last = heardAt
         heardAt = now
@@ -98,7 +98,7 @@ struct MemberTable: Sendable {
         return true
     }
 
-    /// A member's record was written; nil: deleted. `isCurrent`: all entries that the bucket had were observed before.
+    /// Takes a member's record; nil: deleted. `isCurrent`: all initial entries of the bucket were observed before.
     mutating func observed(
         _ name: MemberName,
         _ record: MemberRecord?,
@@ -120,11 +120,11 @@ struct MemberTable: Sendable {
         )
     }
 
-    /// Changes this member's own record, which is then to be written.
+    /// Changes this member's own record. The caller must write it.
     mutating func changeMe(_ change: (inout MemberRecord) -> Void) { change(&me) }
 }
 
-/// The last change of an entry in the bucket, and since when this member knows of it.
+/// The last revision of an entry in the bucket, and when this member saw it first.
 struct LastSeen: Sendable {
     var revision: UInt64
     var since: Deadline

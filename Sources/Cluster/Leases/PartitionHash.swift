@@ -1,6 +1,6 @@
 import RouterConfiguration
 
-/// SipHash-2-4: which partition an account is in, and which member a partition belongs to. The same on all members.
+/// The hash function SipHash-2-4. It maps accounts to partitions and partitions to members, equally on all members.
 enum SipHash {
     /// `key`: 128 bits, low word first.
     static func hash(_ bytes: some Collection<UInt8>, key: (UInt64, UInt64)) -> UInt64 {
@@ -62,13 +62,13 @@ enum SipHash {
     }
 }
 
-/// Maps accounts to partitions. Fixed when the cluster is made.
+/// Maps accounts to partitions. Fixed when the cluster is created.
 struct Partitioning: Hashable, Sendable {
     let partitions: Int
     /// 16 bytes, secret to the cluster, so that an attacker cannot choose accounts of one partition.
     let key: [UInt8]
 
-    /// Nil: the numbers are out of range.
+    /// Returns nil if the numbers are out of range.
     init?(partitions: Int, key: [UInt8]) {
         guard Configuration.Cluster.partitionRange.contains(partitions), key.count == 16 else { return nil }
         self.partitions = partitions
@@ -83,8 +83,8 @@ struct Partitioning: Hashable, Sendable {
     private func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
-/// Which of the living members a partition belongs to: the one with the highest weight for it (rendezvous hashing), so
-/// that a member that comes or goes moves only its own share.
+/// Assigns partitions to living members by rendezvous hashing: the member with the highest weight owns the partition.
+/// If a member joins or leaves, only its own share moves.
 enum Placement {
     static func owner(of partition: Int, among members: some Collection<MemberName>) -> MemberName? {
         members.max { (weight($0, partition), $0) < (weight($1, partition), $1) }

@@ -1,6 +1,6 @@
 import Delivery
 
-/// The known contents of a partition's log, and which records follow its newest snapshot.
+/// The contents of a partition's log as read so far: its state, and the number of records since the newest snapshot.
 struct LogContents: Sendable {
     private(set) var state: PartitionState
     /// The sequence of the last record in ``state``.
@@ -14,7 +14,7 @@ struct LogContents: Sendable {
         state = PartitionState(limits: limits)
     }
 
-    /// Restarts with a snapshot up to a sequence, or empty.
+    /// Resets it to a snapshot up to a sequence, or to empty.
     mutating func begin(with snapshot: (bytes: [UInt8], sequence: UInt64)?) throws(BlobError) {
         self = LogContents(limits: limits)
         guard let snapshot else { return }
@@ -22,8 +22,8 @@ struct LogContents: Sendable {
         position = snapshot.sequence
     }
 
-    /// Takes up the record at a sequence, which `bytes` are. Throws for one that does not follow, and then is as
-    /// before.
+    /// Applies the record at a sequence; `bytes` is its encoded form. Throws without any change if the record does not
+    /// follow.
     mutating func add(_ record: LogRecord, _ bytes: [UInt8], at sequence: UInt64) throws(PartitionLogError) {
         guard sequence > position else { throw .gap }
         try state.apply(record)
@@ -32,19 +32,18 @@ struct LogContents: Sendable {
         bytesSinceSnapshot += bytes.count
     }
 
-    /// The record that is stored at the next sequence and follows; nil: it is skipped, since no member wrote it or it
-    /// is a duplicate.
+    /// Decodes the record at the next sequence. Returns nil for one to skip: no member wrote it, or it is a duplicate.
     mutating func next(_ stored: LogAnswer.Record) throws(BlobError) -> (record: LogRecord, bytes: [UInt8])? {
         if let bytes = stored.bytes {
             let record = try LogRecord(bytes)
             if !state.includes(record.identity) { return (record, bytes) }
         }
         position = stored.sequence
-        // It takes space as a record does.
+        // A skipped record takes space too.
         recordsSinceSnapshot += 1
         return nil
     }
 
-    /// A snapshot of everything is being written.
+    /// Resets the counts, because a snapshot of everything is being written.
     mutating func beginSnapshot() { (recordsSinceSnapshot, bytesSinceSnapshot) = (0, 0) }
 }

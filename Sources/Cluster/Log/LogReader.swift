@@ -1,14 +1,15 @@
 import Cipher
 import Delivery
 
-/// Reads the newest snapshot of a partition and the records behind it. Pure: its owner carries questions to the
-/// storage, one at a time, and the answers back.
+/// Reads the newest snapshot of a partition and the records after it. A pure state machine: the caller sends its
+/// requests to the storage, one at a time, and passes the responses back.
 struct LogReader: Sendable {
     enum Step: Sendable {
         case ask(LogQuestion)
-        /// Everything that there was is in the contents.
+        /// All stored records are in the contents.
         case read
-        /// The stored parts are inconsistent. A snapshot may be replaced while it is read: ask this after a pause.
+        /// The stored parts are inconsistent, perhaps because a snapshot is being replaced. Send this request after a
+        /// pause.
         case again(LogQuestion)
         case failed(PartitionLogError)
     }
@@ -25,19 +26,19 @@ struct LogReader: Sendable {
 
     init(maxContradictions: Int) { self.maxContradictions = maxContradictions }
 
-    /// What to ask first.
+    /// Returns the first request.
     mutating func begin() -> LogQuestion {
         phase = .head
         return .head
     }
 
-    /// Continues after the records read so far, because more have arrived.
+    /// Continues after the records read so far, because more were appended.
     mutating func continueReading(after contents: LogContents) -> LogQuestion {
         phase = .records
         return .records(after: contents.position)
     }
 
-    /// Resets the counter of contradictions after a useful read.
+    /// Resets the count of contradictions after a successful read.
     mutating func settle() { contradictions = 0 }
 
     mutating func answered(_ answer: LogAnswer, _ contents: inout LogContents) -> Step {
@@ -50,7 +51,7 @@ struct LogReader: Sendable {
         }
     }
 
-    /// Restarts reading from the snapshot.
+    /// Restarts reading from the snapshot, or fails after too many contradictions.
     mutating func contradiction(_ what: String) -> Step {
         contradictions += 1
         guard contradictions <= maxContradictions else { return .failed(.damaged(what)) }

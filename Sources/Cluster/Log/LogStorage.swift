@@ -1,22 +1,22 @@
 import RouterConfiguration
 
-/// Where a partition's newest snapshot is: what `HEAD.<partition>` holds. It is written after the parts, and the log is
-/// shortened after it.
+/// The description of a partition's newest snapshot, at `HEAD.<partition>`. It is written after the snapshot's parts;
+/// then the log is truncated.
 struct SnapshotHead: Hashable, Sendable, Codable {
     static let maxParts = 4_096
     static let partSize = 512 << 10
 
-    /// Names the parts: no two snapshots share it.
+    /// The name of the parts, unique to the snapshot.
     var name: String
     var parts: Int
     var byteCount: Int
-    /// The hash over all parts, in hexadecimal digits.
+    /// The SHA-256 of all parts together, in hexadecimal digits.
     var sha256: String
-    /// Where the last record lies that it includes, and the epoch that made it.
+    /// The sequence of the last record in the snapshot, and the epoch that wrote it.
     var sequence: UInt64
     var epoch: UInt64
 
-    /// Whether the numbers can be true.
+    /// Whether the numbers are valid.
     var isPlausible: Bool {
         (0...Self.maxParts).contains(parts) && (0...parts * Self.partSize).contains(byteCount) && sha256.count == 64
             && MemberName(name) != nil
@@ -27,18 +27,18 @@ struct SnapshotHead: Hashable, Sendable, Codable {
 enum LogQuestion: Equatable, Sendable {
     case head
     case part(name: String, index: Int)
-    /// The records behind a sequence, as many as suit.
+    /// Read the records after a sequence, any number of them.
     case records(after: UInt64)
     /// Append a record if the last sequence of the log is still `expected`.
     case append([UInt8], messageID: String, expected: UInt64)
     case storePart(name: String, index: Int, [UInt8])
     /// Write the head if its revision is still `over`.
     case storeHead(SnapshotHead, over: UInt64)
-    /// Drop records of the log before the first sequence, and parts of snapshots before the second.
+    /// Delete the log's records before the first sequence, and snapshots' parts before the second.
     case purge(log: UInt64, snapshots: UInt64)
 }
 
-/// How a question to the storage ended.
+/// The storage's response to a ``LogQuestion``.
 enum LogAnswer: Equatable, Sendable {
     struct Record: Equatable, Sendable {
         var sequence: UInt64
@@ -46,18 +46,18 @@ enum LogAnswer: Equatable, Sendable {
         var bytes: [UInt8]?
     }
 
-    /// Nil: there is none. One that cannot be read is ``unreadable``.
+    /// Nil: there is none. A head that cannot be decoded is ``unreadable``.
     case head(SnapshotHead?, revision: UInt64)
     case part([UInt8]?)
-    /// `isLast`: there was nothing behind them.
+    /// `isLast`: no records follow.
     case records([Record], isLast: Bool)
     case stored(sequence: UInt64)
     /// The condition does not hold.
     case conflict
     case done
-    /// It may have happened or not: ask again.
+    /// It may or may not have happened: retry.
     case unavailable
-    /// There is no space for it.
+    /// The storage is full.
     case full
     /// The stored value is not a valid head.
     case unreadable
@@ -65,18 +65,18 @@ enum LogAnswer: Equatable, Sendable {
 
 /// Why a partition's log is not open.
 enum PartitionLogError: Error, Hashable, CustomStringConvertible {
-    /// Another member has taken it over.
+    /// Another member has taken the partition over.
     case fenced
-    /// The lease ended, or was given up.
+    /// The lease expired or was released.
     case released
-    /// A record is missing between others.
+    /// A record is missing in between.
     case gap
     /// The stored data contradicts itself.
     case damaged(String)
-    /// A version of Carillon wrote it whose format this one cannot read.
+    /// Another version of Carillon wrote it, in a format that this one cannot read.
     case otherFormat(found: UInt8)
     case notOpen
-    /// A transaction takes more than a record may.
+    /// A transaction exceeds the maximum size of a record.
     case tooLong(Int)
 
     var description: String {

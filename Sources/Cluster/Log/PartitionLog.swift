@@ -7,39 +7,39 @@ import RouterConfiguration
 /// its requests to the storage and passes the responses back.
 ///
 /// It reads the newest snapshot and the later records, and appends the start of its epoch on the condition that the log
-/// is unchanged. From then on every append of a former owner fails: this is the fence. One append is in flight at a
-/// time, since the next condition is known only from its response; later transactions share the next record. An append
-/// whose answer did not come is repeated with the same id and condition; if the condition no longer holds, the next
-/// record shows whether it was stored after all.
+/// is unchanged. This is the fence: from then on every append of a former owner fails. One append is in flight at a
+/// time, because only its response contains the next condition; later transactions share the next record. An append
+/// without a response is repeated with the same ID and condition. If the condition no longer holds, the next record
+/// shows whether the append was stored.
 struct PartitionLog: Sendable {
     struct Settings: Sendable {
-        /// A snapshot follows after this number of records or bytes.
+        /// A snapshot is written after this number of records or bytes.
         var snapshotRecords = 512
         var snapshotBytes = 16 << 20
         var partSize = SnapshotHead.partSize
         var limits = PartitionState.Limits()
-        /// Between two tries of what did not succeed; doubles up to the second.
+        /// The delay between retries; doubles from `first` to `longest`.
         var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .milliseconds(250))
-        /// Contradictions in a row before it counts as damaged. A snapshot may be replaced while it is read.
+        /// The number of consecutive contradictions that is tolerated. A snapshot may be replaced while it is read.
         var maxContradictions = 5
     }
 
     enum Action: Equatable, Sendable {
-        /// The answer belongs to ``PartitionLog/answered(_:_:now:)`` with the same ticket.
+        /// Send a request; pass the response to ``PartitionLog/answered(_:_:now:)`` with the same ticket.
         case ask(LogQuestion, ticket: Int)
         /// The epoch has started: transactions may be committed.
         case opened
-        /// Everything up to these is kept, the last of them included.
+        /// These transactions, and all before them, are stored.
         case committed([Commit])
-        /// Everything is kept and in a snapshot.
+        /// Everything is stored and in a snapshot.
         case finished
-        /// Whatever was not acknowledged may be kept or not.
+        /// The log is closed. Unacknowledged transactions may or may not be stored.
         case closed(PartitionLogError)
     }
 
-    /// A transaction that is kept.
+    /// A stored transaction.
     struct Commit: Hashable, Sendable {
-        /// As ``PartitionLog/commit(_:now:)`` returned it.
+        /// The number that ``PartitionLog/commit(_:now:)`` returned.
         var number: UInt64
         /// The number of its first delivery.
         var firstDelivery: Int64
@@ -62,12 +62,12 @@ struct PartitionLog: Sendable {
         case claiming(LogRecord)
         case ready
         case appending(Append)
-        /// Whether the append was stored is being found out.
+        /// A request finds out whether the append was stored.
         case checking(Append)
         case closed
     }
 
-    /// Questions one after the other: the one that waits for its answer, or for its next try.
+    /// A sequence of requests, one at a time: the one in flight, or waiting for its retry.
     private struct Line: Sendable {
         var question: LogQuestion?
         var ticket = 0
@@ -86,7 +86,7 @@ struct PartitionLog: Sendable {
     private var side = Line()
     private var snapshots = SnapshotWriter()
     private var lastTicket = 0
-    /// The last start of an epoch that was appended, or may have been.
+    /// The last start of an epoch that may have been appended.
     private var claimed: LogRecord.Identity?
     private var pending = PendingRecords()
     private var isSnapshotDue = false
@@ -114,10 +114,10 @@ struct PartitionLog: Sendable {
         }
     }
 
-    /// The number that the last transaction got: everything up to it is kept once this is.
+    /// The number of the last transaction: once it is stored, all before it are too.
     var lastCommitted: UInt64 { pending.lastNumber }
 
-    /// Whether everything that was committed is kept.
+    /// Whether all committed transactions are stored.
     var isIdle: Bool { if case .ready = phase { pending.isEmpty } else { false } }
 
     var nextDeadline: Deadline? { [main.retryAt, side.retryAt].compactMap(\.self).min() }
@@ -126,7 +126,7 @@ struct PartitionLog: Sendable {
 
     mutating func open(now: Deadline) -> [Action] { [ask(reader.begin())] }
 
-    /// Keeps a transaction. Returns its number, which ``Action/committed(_:)`` names.
+    /// Queues a transaction to be stored. Returns its number, which a later ``Action/committed(_:)`` contains.
     mutating func commit(
         _ transaction: LogTransaction,
         now: Deadline
@@ -135,21 +135,21 @@ struct PartitionLog: Sendable {
         return (try pending.add(transaction), appendNext())
     }
 
-    /// Keeps how far relays were read. The result is not reported: an older mark only costs reading again.
+    /// Queues relays' read positions to be stored. No result is reported: after a loss, a relay is only read again.
     mutating func note(_ marks: [RelayMark], now: Deadline) -> [Action] {
         guard isOpen, !isFinishing else { return [] }
         for mark in marks where state.relays[mark.relay] != mark.moment { pending.note(mark) }
         return appendNext()
     }
 
-    /// Takes nothing more. ``Action/finished`` comes when everything is kept and in a snapshot.
+    /// Accepts no more transactions. ``Action/finished`` follows when everything is stored and in a snapshot.
     mutating func finish(now: Deadline) -> [Action] {
         guard !isFinishing else { return [] }
         isFinishing = true
         return isOpen ? snapshotIfDue() : close(.released)
     }
 
-    /// Stops immediately.
+    /// Closes the log immediately.
     mutating func close(_ error: PartitionLogError) -> [Action] {
         if case .closed = phase { return [] }
         phase = .closed
@@ -169,7 +169,7 @@ struct PartitionLog: Sendable {
         return actions
     }
 
-    // MARK: Asking
+    // MARK: Requests to the storage
 
     private mutating func ask(
         _ question: LogQuestion,
@@ -196,7 +196,7 @@ struct PartitionLog: Sendable {
             }
             guard answer != .full else {
                 later(&main, now)
-                // A snapshot makes space.
+                // A snapshot lets the log be truncated.
                 isSnapshotDue = isSnapshotDue || contents.recordsSinceSnapshot > 0
                 return snapshotIfDue(isFull: true)
             }
@@ -232,7 +232,7 @@ struct PartitionLog: Sendable {
         }
     }
 
-    /// The record found instead of an append shows whether the append was stored after all.
+    /// Decides from the record found instead of an append whether the append was stored.
     private mutating func check(
         _ append: Append,
         _ records: [LogAnswer.Record],
@@ -252,7 +252,7 @@ struct PartitionLog: Sendable {
         let append = Append(append.next, in: partition, expecting: contents.position)
         phase = .appending(append)
         guard records.isEmpty else { return [ask(append.question)] }
-        // The queried server lags, or the append is refused while another one is being examined.
+        // The queried server lags, or refuses the append while it processes another one.
         main.question = append.question
         later(&main, now)
         return []

@@ -6,35 +6,35 @@ import Push
 /// The pending state of a partition, built from its log: the equivalent of a single router's outbox. The same records
 /// lead to the same state on every member.
 struct PartitionState: Equatable, Sendable {
-    /// How much is remembered. Members that differ in this only remember different amounts.
+    /// The maximum number of entries that are remembered. Members may differ in this.
     struct Limits: Hashable, Sendable {
         var causes = 16_384
         var withdrawals = 16_384
         var deadLetters = 1_000
     }
 
-    /// A delivery that has no final outcome.
+    /// A delivery without a final outcome.
     struct Waiting: Equatable, Sendable {
         var delivery: Delivery
         var attempts = 0
-        /// Nil: it waits for its first attempt.
+        /// When it is due; nil: it waits for its first attempt.
         var due: Timestamp?
         var failure: FailedAttempt?
     }
 
     typealias DeadLetter = OutboxTransfer.KeptLetter
 
-    /// The last record that is part of it.
+    /// The last record that it includes.
     var identity = LogRecord.Identity.none
     /// The number of the next delivery.
     var nextDelivery: Int64 = 1
     var waiting: [Int64: Waiting] = [:]
     var paces: [DeviceID: PaceRow] = [:]
     var held: [HeldKey: HeldRow] = [:]
-    /// The events of those groups.
+    /// The events of the groups in ``held``.
     var members: [HeldMemberKey: HeldMember] = [:]
     var deadLetters: [Int64: DeadLetter] = [:]
-    /// Up to when relays were read whose reader the partition's owner is, in seconds since 1970, by their URLs.
+    /// The read positions of the relays that the partition's owner reads, in seconds since 1970, by URL.
     var relays: [String: Int64] = [:]
     private(set) var nextLetter: Int64 = 1
     private var causeOrder: Deque<[UInt8]> = []
@@ -45,15 +45,15 @@ struct PartitionState: Equatable, Sendable {
 
     init(limits: Limits = Limits()) { self.limits = limits }
 
-    /// Whether an event was accepted, as far back as that is remembered.
+    /// Whether an event was accepted, among the events that are still remembered.
     func isKnown(_ cause: [UInt8]) -> Bool { causes.contains(cause) }
 
-    /// The events that are remembered, the oldest first.
+    /// The remembered events, oldest first.
     var knownCauses: [[UInt8]] { Array(causeOrder) }
 
     // MARK: Records
 
-    /// Takes up the next record. Throws for one that does not follow, and then is as before.
+    /// Applies the next record. Throws without any change if it does not follow.
     mutating func apply(_ record: LogRecord) throws(PartitionLogError) {
         switch record.body {
         case .beginning(let beginning):
@@ -185,7 +185,7 @@ struct PartitionState: Equatable, Sendable {
 // MARK: The outbox of one router
 
 extension PartitionState {
-    /// Adds a delivery that a router's outbox had.
+    /// Adds a delivery from a single router's outbox.
     mutating func adopt(_ stored: StoredDelivery) {
         waiting[nextDelivery] = Waiting(
             delivery: stored.delivery,
@@ -196,7 +196,7 @@ extension PartitionState {
         nextDelivery += 1
     }
 
-    /// The deliveries in the order in which they came.
+    /// The deliveries in the order of their insertion.
     var storedWaiting: [(delivery: Delivery, attempts: Int, due: Timestamp?, failure: FailedAttempt?)] {
         waiting.sorted { $0.key < $1.key }.map {
             ($0.value.delivery, $0.value.attempts, $0.value.due, $0.value.failure)
@@ -218,7 +218,7 @@ extension PartitionState {
 // MARK: Snapshots
 
 extension PartitionState {
-    /// The whole state, which starts with the version of its format. Shared notifications precede the deliveries.
+    /// Encodes the whole state, starting with the format version. Shared notifications precede the deliveries.
     func snapshot() -> [UInt8] {
         let waiting = waiting.sorted { $0.key < $1.key }
         let table = SharedTable(waiting.map(\.value.delivery))
@@ -252,7 +252,7 @@ extension PartitionState {
         return writer.bytes
     }
 
-    /// Reads ``snapshot()``. The bytes may be anything.
+    /// Decodes ``snapshot()``; the input is untrusted.
     init(snapshot: [UInt8], limits: Limits = Limits()) throws(BlobError) {
         self = try BlobReader.reading(snapshot) { reader throws(BlobError) in
             let version = try reader.byte()

@@ -1,10 +1,10 @@
 import Delivery
 import DequeModule
 
-/// The queue of appends to a partition's log: transactions in order, and the last mark of each relay. Packs them into
-/// records up to the size limit.
+/// The queue of appends to a partition's log: transactions in order, and the last read position of each relay. Packs
+/// them into records up to the size limit.
 struct PendingRecords: Sendable {
-    /// A record to append, and the transactions that are kept with it.
+    /// A record to append, and the transactions that are stored with it.
     struct Next: Sendable {
         let record: LogRecord
         let bytes: [UInt8]
@@ -19,7 +19,7 @@ struct PendingRecords: Sendable {
 
     private var queue: Deque<Pending> = []
     private var marks: [String: RelayMark] = [:]
-    /// The number that the last transaction got.
+    /// The number of the last transaction.
     private(set) var lastNumber: UInt64 = 0
 
     var isEmpty: Bool { queue.isEmpty && marks.isEmpty }
@@ -34,12 +34,12 @@ struct PendingRecords: Sendable {
         return lastNumber
     }
 
-    /// Drops all pending records. Numbering continues.
+    /// Drops all pending transactions and marks. Numbering continues.
     mutating func removeAll() { (queue, marks) = ([], [:]) }
 
     mutating func note(_ mark: RelayMark) { marks[mark.relay] = mark }
 
-    /// The next record, which follows everything in `state`; nil: there is none. Marks wait for transactions.
+    /// Takes the next record, which follows everything in `state`; nil: none. Marks wait for transactions.
     mutating func takeRecord(after state: PartitionState) -> Next? {
         var identity = state.identity
         identity.index += 1
@@ -71,7 +71,7 @@ struct PendingRecords: Sendable {
         )
     }
 
-    /// As many marks as a record takes.
+    /// Takes as many marks as fit into a record.
     private mutating func takeMarks() -> [RelayMark] {
         var (size, taken): (Int, [RelayMark]) = (LogRecord.headSize, [])
         for mark in marks.values.sorted(by: { $0.relay < $1.relay }) {

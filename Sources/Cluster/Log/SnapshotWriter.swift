@@ -5,14 +5,14 @@ import Cipher
 struct SnapshotWriter: Sendable {
     enum Step: Sendable {
         case ask(LogQuestion)
-        /// The head is stored; only this request remains.
+        /// The head is stored. Only this request remains, which deletes old data.
         case kept(LogQuestion)
         case ended
-        /// A former owner's head was stored, and perhaps took parts of this snapshot away: it has to be written again.
+        /// A former owner stored its head, and may have deleted parts of this snapshot. It must be written again.
         case lost
-        /// A later owner's head was stored.
+        /// A later owner stored its head.
         case fenced
-        /// It is not needed for the moment: the next one is due after as many records again.
+        /// The snapshot was abandoned. The next one is due after the usual number of records.
         case givenUp
     }
 
@@ -30,7 +30,7 @@ struct SnapshotWriter: Sendable {
 
     var isIdle: Bool { if case .idle = phase { true } else { false } }
 
-    /// `position`: where the last record lies that it includes. Nil: it is too big.
+    /// Starts a snapshot; `position` is the sequence of the last record in it. Returns nil if it is too large.
     mutating func begin(
         _ bytes: [UInt8],
         named name: String,
@@ -70,10 +70,10 @@ struct SnapshotWriter: Sendable {
             phase = .checkingHead(head, firstSequence: first)
             return .ask(.head)
         case (.checkingHead(let head, let first), .head(let stored, let revision)):
-            // A former owner's last snapshot may be late. A later owner's fences this member off.
+            // A former owner's last snapshot may arrive late. A later owner's head fences this member off.
             if let stored, stored.epoch > head.epoch { return .fenced }
             guard stored == head else {
-                // With its own, the former owner may drop parts that were stored before it, such as these.
+                // After storing its head, the former owner may delete older parts, such as these.
                 (phase, headRevision) = (.idle, revision)
                 return .lost
             }

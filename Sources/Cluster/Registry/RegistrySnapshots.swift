@@ -2,21 +2,21 @@ import Cipher
 import Core
 import Foundation
 
-/// Snapshots of a cluster's registry in JetStream: a file in parts, and a head that says where they are. For threads
-/// that may block.
+/// Snapshots of a cluster's registry in JetStream: a file in parts, and a head that describes it. Call it only on
+/// threads that may block.
 struct RegistrySnapshots: Sendable {
-    /// The newest snapshot.
+    /// The description of the newest snapshot.
     struct Head: Hashable, Sendable, Codable {
         var version = 1
-        /// Names the parts: no two snapshots share it.
+        /// The name of the parts, unique to the snapshot.
         var name: String
         var parts: Int
         var byteCount: Int
         /// The hash over the concatenated hashes of the parts, in hexadecimal digits.
         var sha256: String
-        /// The last change that it includes.
+        /// The position of the last change in the snapshot.
         var position: UInt64
-        /// The same of the snapshot before it: changes behind that are still in the log.
+        /// The ``position`` of the snapshot before it. Changes after that are still in the log.
         var before: UInt64
     }
 
@@ -43,7 +43,7 @@ struct RegistrySnapshots: Sendable {
     }
 
     static let partSize = SnapshotHead.partSize
-    /// The limit of parallel requests.
+    /// The maximum of parallel requests.
     private static let atOnce = 8
     private static let key = "registry"
     private static let tries = 20
@@ -58,7 +58,7 @@ struct RegistrySnapshots: Sendable {
         heads = KeyValueBucket(layout.headBucket, in: stream, line.seal)
     }
 
-    /// Nil: there is none.
+    /// The head of the newest snapshot; nil: there is none.
     func head() throws -> Head? { try entry()?.head }
 
     private func entry() throws -> (head: Head?, revision: UInt64)? {
@@ -70,12 +70,12 @@ struct RegistrySnapshots: Sendable {
         return (head, entry.revision)
     }
 
-    /// Writes the newest one into a file. Returns false when there is none.
+    /// Writes the newest snapshot to a file. Returns false if there is none.
     func read(to file: String) throws -> Bool {
         for _ in 0..<Self.tries {
             guard let head = try head() else { return false }
             if try read(head, to: file) { return true }
-            // A newer one took its place.
+            // A newer snapshot has replaced it: read that one.
             guard try self.head() != head else { throw SnapshotError.damaged }
         }
         throw SnapshotError.damaged
@@ -101,9 +101,9 @@ struct RegistrySnapshots: Sendable {
         return size == head.byteCount && Hex.encode(SHA256.hash(hashes)) == head.sha256
     }
 
-    /// Keeps the file as the newest snapshot, and drops the data that it replaces: changes after the one before it, or
-    /// with `isShort` all but the last, and the parts of that one. Does nothing when there is a newer one. `name` must
-    /// be unique to the caller.
+    /// Stores the file as the newest snapshot, and deletes the data that it replaces: changes up to the previous
+    /// snapshot (with `isShort`, up to this one), and the previous snapshot's parts. Does nothing if there is a newer
+    /// snapshot. `name` must be unique.
     func keep(_ file: String, at position: UInt64, name: String, isShort: Bool = false) throws {
         let former = try entry()
         guard former?.head.map({ $0.position < position }) ?? true else { return }
@@ -128,7 +128,7 @@ struct RegistrySnapshots: Sendable {
                 try await heads.put(Self.key, head.bucketValue, over: former?.revision ?? 0)
             }
         } catch NATSError.refused(code: JetStream.Code.wrongLastSequence, _) {
-            // Another member was faster.
+            // Another member stored a snapshot first.
             return
         }
         let kept = isShort ? position : head.before
@@ -144,7 +144,7 @@ struct RegistrySnapshots: Sendable {
         try RegistryStream.blocking { [stream] in try await stream.append(subject, bytes).seq }
     }
 
-    /// How much the log of the registry has.
+    /// The size of the registry's log, and the position of its last change.
     func logState() throws -> (last: UInt64, bytes: UInt64, maxBytes: Int64) {
         let found = try RegistryStream.blocking { [stream, layout] in
             try await stream.describe(layout.registryStream)

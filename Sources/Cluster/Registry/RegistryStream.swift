@@ -3,11 +3,11 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The changes of the registry of a cluster in JetStream, one message each. For threads that may block.
+/// The changes of a cluster's registry in JetStream, one message each. Call it only on threads that may block.
 struct RegistryStream: Sendable {
     /// How long an append is retried while its result is unknown.
     private static let timeout: Duration = .seconds(5)
-    /// Messages that are asked for at the same time.
+    /// The maximum of parallel reads.
     private static let readAhead: UInt64 = 64
 
     private let layout: ClusterLayout
@@ -20,8 +20,8 @@ struct RegistryStream: Sendable {
         stream = JetStream(line.client, timeout: .seconds(1))
     }
 
-    /// Appends a record if nothing came behind `position`. Returns where it is; nil: something else came first. Throws
-    /// when that is not known.
+    /// Appends a record if no change follows `position`. Returns its position; nil: another change was appended first.
+    /// Throws if the result is unknown.
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
         let deadline = Deadline.now() + Self.timeout
         let expectation = JetStream.Expectation(lastOfSubject: position, messageID: id)
@@ -31,7 +31,7 @@ struct RegistryStream: Sendable {
                 let appended = try Self.blocking { [stream, layout] in
                     try await stream.append(layout.registry, sealed, expecting: expectation)
                 }
-                // A member that misses this looks within a second.
+                // A member that misses this notice checks within a second.
                 try? line.publish(layout.registryNews, [])
                 return appended.seq
             } catch NATSError.refused(JetStream.Code.wrongLastSequence, _) {
@@ -58,7 +58,7 @@ struct RegistryStream: Sendable {
         }
     }
 
-    /// Records behind `position`, in their order, as many as suit. `bytes` is nil for what no member wrote.
+    /// Reads records after `position`, in order, any number of them. `bytes` is nil for a record that no member wrote.
     func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
         guard let first = try next(after: position) else { return [] }
         // The stream has one subject, so its sequences hardly have gaps.
@@ -73,19 +73,19 @@ struct RegistryStream: Sendable {
                 }
             }
         }
-        // The first one that cannot be read now is asked for again.
+        // Ends before the first message that could not be read; the next call reads it again.
         let messages = [first] + sequences.map { further[$0] }.prefix { $0 != nil }.compactMap(\.self)
         return messages.map { ($0.sequence, line.seal.open($0.payload, of: layout.registry)) }
     }
 
-    /// Calls `heard` whenever a member changed the registry, as long as the result is kept.
+    /// Calls `heard` whenever a member changed the registry. Retain the result to stay subscribed.
     func news(_ heard: @escaping @Sendable () -> Void) throws -> NATSClient.Subscription {
         try line.subscribe(layout.registryNews) { _, _ in heard() }
     }
 
     // MARK: Blocking
 
-    /// Waits for `body` on a thread that may wait.
+    /// Runs `body` as a task and waits for it. The calling thread must be allowed to block.
     static func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         let result = Mutex<Result<Value, any Error>?>(nil)
         let done = DispatchSemaphore(value: 0)

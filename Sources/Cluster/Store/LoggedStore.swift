@@ -5,16 +5,16 @@ import GRDB
 import Push
 import Synchronization
 
-/// The outbox of a partition that this member owns. Every transaction goes to the partition's log first; the queue is
-/// an outbox in memory, made from the log's state at the take-over.
+/// The outbox of a partition that this member owns. Every transaction is written to the partition's log first; the
+/// queue is an in-memory outbox, built from the log's state at the takeover.
 ///
-/// An insertion counts when the log has acknowledged it. Results go to the log without waiting: pushes whose results a
-/// crash loses are sent again, under the same id.
+/// An insertion is complete when the log has acknowledged it. Results are logged without waiting: if a crash loses
+/// some, their pushes are sent again under the same ID.
 final class LoggedStore: DeliveryStore {
     private struct State {
-        /// The number in the log of each delivery, by its sequence in the outbox.
+        /// The log's number of each delivery, by its sequence in the outbox.
         var numbers: [Int64: Int64] = [:]
-        /// The numbers of their first deliveries, of commits that were acknowledged during an insertion.
+        /// The number of the first delivery of each commit that was acknowledged during an insertion.
         var acknowledged: [UInt64: Int64] = [:]
         var isInserting = false
         var isClosed = false
@@ -22,18 +22,18 @@ final class LoggedStore: DeliveryStore {
 
     /// Deliveries from the log are inserted into the outbox in portions of this size.
     private static let portion = 1_000
-    /// Dead letters that are revived or dropped in one transaction.
+    /// The maximum of dead letters that are requeued or dropped in one transaction.
     private static let lettersAtOnce = 100
 
     let outbox: Outbox
     private let deadLetters: DeadLetterLimits
     private let commit: @Sendable (LogTransaction) throws(PartitionLogError) -> UInt64
     private let state = Mutex(State())
-    /// One insertion at a time, so that deliveries have the same order here and in the log.
+    /// Serializes insertions, so that deliveries have the same order here and in the log.
     private let inserting = Mutex(())
     private let news = DispatchSemaphore(value: 0)
 
-    /// Loads a partition's queue. `commit` keeps a transaction in its log; call ``committed(_:)`` when it is kept.
+    /// Loads a partition's queue. `commit` queues a transaction for its log; call ``committed(_:)`` when it is stored.
     init(
         _ partition: PartitionState,
         limit: Int,
@@ -88,9 +88,9 @@ final class LoggedStore: DeliveryStore {
         try outbox.apply(changes)
     }
 
-    // MARK: Results of the log
+    // MARK: Acknowledgements of the log
 
-    /// These are kept.
+    /// Takes transactions that the log has stored.
     func committed(_ commits: [PartitionLog.Commit]) {
         let isAwaited = state.withLock { state in
             if state.isInserting {
@@ -101,7 +101,7 @@ final class LoggedStore: DeliveryStore {
         if isAwaited { news.signal() }
     }
 
-    /// The partition is no longer this member's: no more transactions are kept.
+    /// Closes the store, because this member no longer owns the partition. Waiting insertions fail.
     func close() {
         state.withLock { $0.isClosed = true }
         news.signal()
@@ -127,7 +127,7 @@ final class LoggedStore: DeliveryStore {
             first = try keep(transaction)
         } catch {
             guard case .tooLong = error, let (one, other) = transaction.halves else { throw error }
-            // If only the first part is kept, the event comes again, and its pushes are repeated under their ids.
+            // If only the first part is stored, the event is retried and its pushes are repeated under their IDs.
             try insert(one, handOver)
             return try insert(other, handOver)
         }
@@ -141,7 +141,7 @@ final class LoggedStore: DeliveryStore {
         }
     }
 
-    /// Returns the number of the first delivery, when the log has the transaction.
+    /// Waits until the log has the transaction. Returns the number of its first delivery.
     private func keep(_ transaction: LogTransaction) throws(PartitionLogError) -> Int64 {
         state.withLock { $0.isInserting = true }
         defer { state.withLock { ($0.isInserting, $0.acknowledged) = (false, [:]) } }
@@ -165,7 +165,7 @@ final class LoggedStore: DeliveryStore {
             for key in changes.removals { state.numbers[key.sequence] = nil }
             return logged
         }
-        // The next owner repeats the changes that a closed log rejects.
+        // If the log is closed and rejects the changes, the next owner sends those pushes again.
         if !transaction.isEmpty { try? record(transaction) }
         try outbox.apply(changes)
     }
@@ -191,7 +191,8 @@ final class LoggedStore: DeliveryStore {
     }
 }
 
-/// Dead letters. The log knows them by the ids of their deliveries: each owner's outbox numbers them differently.
+/// The partition's dead letters. The log identifies them by delivery ID, because each owner's outbox numbers them
+/// differently.
 extension LoggedStore: DeadLetterStore {
     /// Reads the partition's outbox for operators.
     var reader: OutboxReader { OutboxReader(of: outbox) }
@@ -233,7 +234,7 @@ extension LoggedStore: DeadLetterStore {
     func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws {
         var selection = QueueSelection()
         selection.isWaitingWanted = false
-        // No more than that are kept.
+        // The store keeps at most this many.
         let letters = try reader.entries(selection, limit: max(1, deadLetters.rows))
         let oldest = deadLetters.isOn ? now - .days(deadLetters.days) : .distantFuture
         let gone = try letters.filter { entry in
@@ -250,8 +251,8 @@ extension LoggedStore: DeadLetterStore {
 }
 
 extension LogTransaction {
-    /// Two transactions equivalent to this one, deliveries before the marks that prevent duplicates of their events;
-    /// nil: it cannot be divided.
+    /// Two transactions equivalent to this one; nil if it cannot be divided. Deliveries come before the marks that
+    /// prevent duplicates of their events.
     var halves: (LogTransaction, LogTransaction)? {
         var (one, other) = (LogTransaction(), LogTransaction())
         if !changes.isEmpty {
@@ -298,7 +299,7 @@ extension LogTransaction {
 }
 
 extension PaceChanges {
-    /// Changes of held events and deletions. It comes before their groups.
+    /// The changes of held events and deletions. They are applied before those of their groups.
     fileprivate var ofMembers: PaceChanges {
         var changes = PaceChanges()
         (changes.forgotten, changes.removed, changes.members) = (forgotten, removed, members)
@@ -308,7 +309,7 @@ extension PaceChanges {
 }
 
 extension OutboxChanges {
-    /// In the order in which they are applied.
+    /// Two parts, in the order in which they must be applied.
     fileprivate var halves: (OutboxChanges, OutboxChanges)? {
         var (one, other) = (self, self)
         one.removals = []
@@ -330,7 +331,7 @@ extension OutboxChanges {
         return one.isEmpty || other.isEmpty ? nil : (one, other)
     }
 
-    /// The same with other keys; entries without one are omitted.
+    /// The changes with other keys. Entries for which `key` returns nil are omitted.
     fileprivate func mappingKeys(_ key: (OutboxKey) -> OutboxKey?) -> OutboxChanges {
         var mapped = self
         mapped.removals = removals.compactMap(key)

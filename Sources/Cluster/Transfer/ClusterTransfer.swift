@@ -2,7 +2,7 @@ import Core
 import Foundation
 import RouterConfiguration
 
-/// A transfer of a whole cluster: from a router's store to a cluster, or back. During that no member may start.
+/// The record of a transfer between a router's store and a cluster. No member may start until it is complete.
 struct TransferRecord: Hashable, Sendable, Codable {
     enum Kind: String, Codable, Sendable {
         case adopt
@@ -11,7 +11,7 @@ struct TransferRecord: Hashable, Sendable, Codable {
 
     var version = 1
     var kind: Kind
-    /// The router that performs it. No other may continue it.
+    /// The transfer's ID. Only the router with this ID in its store may continue it.
     var id: String
     var isDone = false
 
@@ -26,7 +26,7 @@ struct TransferRecord: Hashable, Sendable, Codable {
     }
 }
 
-/// Why a store and a cluster do not become each other.
+/// Why a transfer failed.
 enum TransferError: Error, Hashable, CustomStringConvertible {
     case notEmpty
     case underWay(TransferRecord.Kind)
@@ -48,23 +48,23 @@ enum TransferError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Moves what partitions hold, and says to members that it does.
+/// Moves the contents of partitions, and writes the record that blocks members until the end.
 struct ClusterTransfer: Sendable {
     private static let key = "transfer"
-    /// The value that takes the place of a record. A deletion would not: it carries no code.
+    /// The value that replaces a removed record. A deletion would not do: it carries no authentication code.
     private static let none: [UInt8] = []
     private static let timeout: Duration = .seconds(30)
-    /// Longer than a member may be silent.
+    /// Longer than a live member's interval between writes.
     private static let silence = Swift.Duration.seconds(4)
 
     private let layout: ClusterLayout
     private let stream: JetStream
     private let bucket: KeyValueBucket
-    /// The same, before the router's key changed; nil: it never did.
+    /// The same bucket with the router's former key; nil: the key was never changed.
     private let formerBucket: KeyValueBucket?
     private let logs: JetStreamLogs
 
-    /// `formerSeal`: of the key that the router had before.
+    /// `formerSeal` uses the router's former key.
     init(_ layout: ClusterLayout, _ line: MemberLine, formerSeal: MemberSeal? = nil) {
         self.layout = layout
         stream = JetStream(line.client)
@@ -73,9 +73,9 @@ struct ClusterTransfer: Sendable {
         logs = JetStreamLogs(layout, stream, line.seal) { _ in }
     }
 
-    // MARK: Who moves it
+    // MARK: The record
 
-    /// The present record, and the revision of the key's last value.
+    /// The current record, and the revision of the key's last value.
     static func record(in bucket: KeyValueBucket) async throws -> (record: TransferRecord?, revision: UInt64) {
         guard let entry = try await bucket.entry(key) else { return (nil, 0) }
         guard let value = entry.value, value != none else { return (nil, entry.revision) }
@@ -103,7 +103,7 @@ struct ClusterTransfer: Sendable {
     /// Cancels a transfer that has not changed anything.
     func abandon() async throws { try await bucket.put(Self.key, Self.none) }
 
-    /// Throws while any member lives. Takes some seconds.
+    /// Throws if any member is alive. Takes a few seconds.
     func requireNoLiveMembers() async throws {
         let before = try await members()
         try await Task.sleep(for: Self.silence)
@@ -120,12 +120,12 @@ struct ClusterTransfer: Sendable {
         return found
     }
 
-    /// Throws when the cluster under the prefix has anything in it. One that was exported is removed; returns whether
-    /// it was.
+    /// Throws if the cluster under the prefix is not empty. Removes a cluster that was exported; returns whether it
+    /// did.
     func emptied(for id: String) async throws -> Bool {
         guard try await layout.find(in: stream, nil) != nil else { return false }
         var (found, _) = try await Self.record(in: bucket)
-        // The key may change only between an export and the next adoption.
+        // The router's key may change only between an export and the next adoption.
         if found == nil, let formerBucket { found = try await Self.record(in: formerBucket).record }
         if let found, found.kind == .export, found.isDone {
             try await removeEverything()
@@ -148,7 +148,7 @@ struct ClusterTransfer: Sendable {
 
     // MARK: Partitions
 
-    /// Makes the first state of a partition, whose log is empty. Does nothing where that was done.
+    /// Stores the first snapshot of a partition, whose log is empty. Does nothing if that was already done.
     func store(_ state: PartitionState, in partition: Int) async throws {
         guard case .head(let head, let revision) = try await ask(.head, partition) else {
             throw TransferError.unreadable("partition \(partition)")
@@ -163,7 +163,7 @@ struct ClusterTransfer: Sendable {
         while true {
             switch writer.answered(try await ask(question, partition)) {
             case .ask(let next): question = next
-            // There is nothing before it to drop.
+            // There is no older data to delete.
             case .kept: return
             default: throw TransferError.unavailable("partition \(partition)")
             }
@@ -189,7 +189,7 @@ struct ClusterTransfer: Sendable {
         }
     }
 
-    /// A reader keeps whatever the owners kept.
+    /// No limit here: the owners have already applied theirs.
     private enum DeadLettersOfAll { static let most = 1_000_000 }
 
     private func ask(_ question: LogQuestion, _ partition: Int) async throws -> LogAnswer {

@@ -1,4 +1,4 @@
-/// Why something that was asked of NATS did not happen, or may not have. Names no subject, key or content.
+/// Why a NATS operation failed, or may have failed. Contains no subject, key or content.
 enum NATSError: Error, Hashable, CustomStringConvertible {
     /// There is no connection now. Nothing was sent.
     case disconnected
@@ -12,11 +12,11 @@ enum NATSError: Error, Hashable, CustomStringConvertible {
     case closed
     case invalidSubject
     case invalidHeader(String)
-    /// The payload is longer than the server takes.
+    /// The payload exceeds the server's limit.
     case tooLong(Int, limit: Int)
     /// The server broke the protocol.
     case protocolViolation(String)
-    /// JetStream refused, with its code and words.
+    /// JetStream refused, with its code and message.
     case refused(code: Int, String)
     case badAnswer
 

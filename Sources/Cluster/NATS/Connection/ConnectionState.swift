@@ -1,20 +1,20 @@
 import Core
 import RouterConfiguration
 
-/// One connection to one of several servers, re-established whenever it is lost. A pure state machine: the caller
-/// performs the actions.
+/// A client's connection to one of several NATS servers, re-established whenever it is lost. A pure state machine: the
+/// caller performs the actions.
 ///
-/// A connection is tried for a few seconds, one server after the other; after a round without success it pauses, longer
-/// each time. A working connection sends a ping every interval, and ends if no data came since the last but one: the
-/// client must leave an unreachable server before its leases expire.
+/// It tries each server for a few seconds, and waits after a failed round, longer each time. A working connection sends
+/// a ping every interval, and closes if no data came since the last but one: the client must leave an unreachable
+/// server before its leases expire.
 struct ConnectionState: Sendable {
     enum Action: Sendable {
-        /// Connect. Every event of the connection carries the number of the attempt.
+        /// Connect. All events of the connection carry this attempt's number.
         case dial(NATSServer, attempt: Int)
         case startTLS(NATSServer)
-        /// Send on the connection of this attempt, if it is still there.
+        /// Send on the connection of this attempt, if it still exists.
         case send([UInt8], attempt: Int)
-        /// Send a pong on it. It may be omitted while an earlier one waits because the server reads no data.
+        /// Send a pong. It may be omitted while an earlier one is queued because the server reads no data.
         case pong(attempt: Int)
         /// Close the connection, if there is one.
         case hangUp
@@ -23,15 +23,16 @@ struct ConnectionState: Sendable {
         case connected(ServerInfo)
         /// The connection to this server was lost or could not be made.
         case disconnected(String, NATSServer)
-        /// The server reported an error and stays connected. `unsaid` others came since the last one that was logged.
+        /// The server reported an error and stays connected. `unsaid` is the number of unlogged errors since the last
+        /// logged one.
         case complaint(String, unsaid: Int)
     }
 
     private enum Phase {
         case resting
-        /// No connection is tried before this moment.
+        /// No connection is attempted before this time.
         case waiting(until: Deadline)
-        /// Being connected, greeted, secured or let in, until this moment at most.
+        /// The stages of connecting, with their timeouts: TCP, the server's greeting, TLS, authentication.
         case dialing(until: Deadline)
         case greeting(until: Deadline)
         case securing(until: Deadline)
@@ -49,14 +50,14 @@ struct ConnectionState: Sendable {
     private static let longestPause: Duration = .seconds(2)
     private static let pingInterval: Duration = .milliseconds(500)
     private static let maxServers = 64
-    /// A server may complain about each message.
+    /// The minimum time between two log lines: a server may report an error for each message.
     private static let complaintInterval: Duration = .minutes(1)
 
     private let settings: NATSSettings
     private var servers: [NATSServer]
-    /// The index of the server that is tried or used.
+    /// The index of the server that is in use or being tried.
     private var current = 0
-    /// Servers that were tried since one worked.
+    /// The number of failures since the last working connection.
     private var failures = 0
     private var pause = Self.firstPause
     private var attempt = 0
@@ -69,7 +70,7 @@ struct ConnectionState: Sendable {
     private var pingAt = Deadline.distantFuture
     private var unanswered = 0
 
-    /// The order of the servers is shuffled once, so that clients spread.
+    /// Shuffles the servers once, so that clients spread over them.
     init(_ settings: NATSSettings, random: inout some RandomNumberGenerator) {
         self.settings = settings
         servers = settings.servers.shuffled(using: &random)
@@ -77,7 +78,7 @@ struct ConnectionState: Sendable {
 
     var isReady: Bool { if case .ready = phase { true } else { false } }
 
-    /// When ``tick(now:)`` has something to do.
+    /// When to call ``tick(now:)`` next.
     var nextDeadline: Deadline? {
         switch phase {
         case .resting: nil
@@ -88,7 +89,7 @@ struct ConnectionState: Sendable {
         }
     }
 
-    /// Whether the connection of `attempt` is being waited for.
+    /// Whether the connection of `attempt` is still being opened.
     func isAwaiting(_ attempt: Int) -> Bool {
         if case .dialing = phase { attempt == self.attempt } else { false }
     }
@@ -108,7 +109,7 @@ struct ConnectionState: Sendable {
         return [.hangUp]
     }
 
-    /// The number of a new subscription. It lasts over all connections.
+    /// Adds a subscription, which lasts over all connections. Returns its number.
     mutating func subscribe(_ subject: String, queue: String?) -> (number: Int, actions: [Action]) {
         lastSubscription += 1
         subscriptions[lastSubscription] = Subscription(subject: subject, queue: queue)
@@ -165,7 +166,7 @@ struct ConnectionState: Sendable {
                 if case .ping = message { isPinged = true }
                 actions += handle(message, now: now)
             }
-            // The server only wants to hear something: one answer is enough for all that came together.
+            // Pings check only that the client responds: one pong answers all that came together.
             if isPinged, attempt == self.attempt { actions.append(.pong(attempt: attempt)) }
         } catch {
             actions += fail("\(error)", now: now)
@@ -173,7 +174,7 @@ struct ConnectionState: Sendable {
         return actions
     }
 
-    /// The connection could not be made, or is gone.
+    /// The connection failed or was lost.
     mutating func closed(attempt: Int, _ reason: String, now: Deadline) -> [Action] {
         guard attempt == self.attempt else { return [] }
         return fail(reason, now: now)
@@ -234,7 +235,7 @@ struct ConnectionState: Sendable {
         self.info = info
         learn(info.connectURLs ?? [])
         guard case .greeting = phase else {
-            // It is about to stop. The others are known by now.
+            // The server is about to stop. By now it has named the others.
             guard isReady, info.lameDuckMode == true, servers.count > 1 else { return [] }
             return fail("is about to stop", now: now)
         }
@@ -273,7 +274,7 @@ struct ConnectionState: Sendable {
         return [.complaint(short, unsaid: complaint?.unsaid ?? 0)]
     }
 
-    /// Adds servers that a server knows of, if they may be used.
+    /// Adds servers that a server named, if the settings allow it.
     private mutating func learn(_ addresses: [String]) {
         guard settings.followsDiscoveredServers else { return }
         for address in addresses where servers.count < Self.maxServers {

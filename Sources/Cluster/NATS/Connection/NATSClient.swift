@@ -8,16 +8,16 @@ import NIOTLS
 import RouterConfiguration
 import Synchronization
 
-/// A client of a cluster of NATS servers: publishes, subscribes and asks, over one connection that reconnects
+/// A client of a cluster of NATS servers: publishes, subscribes and sends requests, over one connection that reconnects
 /// automatically.
 ///
-/// The shell around ``ConnectionState``. All functions may be called from any thread; handlers and completions run on
-/// the client's event loop and must not block it. The client buffers no requests: without a connection a request fails
-/// immediately, and one whose connection is lost fails as one that may have happened.
+/// It performs the actions of ``ConnectionState``. All functions may be called from any thread; handlers and
+/// completions run on the client's event loop and must not block it. The client buffers no requests: without a
+/// connection a request fails immediately, and one whose connection is lost fails as one that may have happened.
 final class NATSClient: Sendable {
     typealias Handler = @Sendable (NATSMessage) -> Void
 
-    /// Ends when it is let go of, or ended.
+    /// A subscription. It ends with ``end()`` or when it is released.
     final class Subscription: Sendable {
         private let client: NATSClient
         fileprivate let number: Int
@@ -32,13 +32,13 @@ final class NATSClient: Sendable {
         func end() { client.unsubscribe(number) }
     }
 
-    /// What ``NATSClient/events`` tell.
+    /// A change of the connection.
     enum Event: Sendable {
         case connected(ServerInfo)
         case disconnected(String)
     }
 
-    /// Bytes that may wait for a server to read them.
+    /// The maximum of unsent bytes.
     private static let maxUnsent = 64 << 20
 
     private struct Shell {
@@ -46,7 +46,7 @@ final class NATSClient: Sendable {
         var requests = OpenRequests()
         var handlers: [Int: Handler] = [:]
         var isClosed = false
-        /// Set by the attempt, once it is connected.
+        /// The open connection and its attempt; nil: not connected.
         var connection: (channel: any Channel, attempt: Int)?
         var alarm: (at: Deadline, task: Scheduled<Void>)?
         var lines = RepeatedLines()
@@ -57,14 +57,14 @@ final class NATSClient: Sendable {
     private let tls: NIOSSLContext
     private let log: Logger
     private let inbox: String
-    /// The subscription of the inbox.
+    /// The subscription of the inbox, which receives responses.
     private let answers: Int
     private let observe: @Sendable (Event) -> Void
     private let shell: Mutex<Shell>
 
-    /// A client that is not connected before ``start()``. `loop` carries the connection, and must outlive the client.
-    /// `random` orders the servers, and makes the name of the inbox. `observe` is called on the event loop when the
-    /// connection works, and when it no longer does. Throws `NIOSSLError` when the certificates cannot be used.
+    /// Creates a client that connects on ``start()``. `loop` runs the connection, and must outlive the client. `random`
+    /// shuffles the servers, and names the inbox. `observe` is called on the event loop when the connection works, and
+    /// when it no longer does. Throws `NIOSSLError` if the certificates cannot be used.
     init(
         _ settings: NATSSettings,
         loop: any EventLoop,
@@ -86,7 +86,7 @@ final class NATSClient: Sendable {
 
     func start() { change { state, now in state.start(now: now) } }
 
-    /// Ends the connection. Open requests fail.
+    /// Closes the connection. Requests without a response fail.
     func close() {
         let open = shell.withLock { shell in
             shell.isClosed = true
@@ -101,7 +101,7 @@ final class NATSClient: Sendable {
 
     // MARK: Publishing and subscribing
 
-    /// Sends a message. That it arrives is not known.
+    /// Sends a message. Its delivery is not confirmed.
     func publish(
         _ subject: String,
         _ payload: [UInt8],
@@ -115,8 +115,8 @@ final class NATSClient: Sendable {
         carryOut(actions)
     }
 
-    /// Hands each message of a subject to `handler`, on every connection to come. With a `queue`, one of those who
-    /// share its name gets it.
+    /// Passes each message of a subject to `handler`, on this and all later connections. With a `queue`, only one
+    /// subscriber of that name gets each message.
     func subscribe(
         _ subject: String,
         queue: String? = nil,
@@ -141,9 +141,9 @@ final class NATSClient: Sendable {
         carryOut(actions)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// Sends a message and calls `completion` once: with the answer, or with why there is none.
+    /// Sends a request. Calls `completion` once, with the response or an error.
     func request(
         _ subject: String,
         _ payload: [UInt8],
@@ -168,7 +168,7 @@ final class NATSClient: Sendable {
         }
     }
 
-    /// Sends a message and waits for the answer.
+    /// Sends a request and returns the response.
     func request(
         _ subject: String,
         _ payload: [UInt8],
@@ -188,14 +188,14 @@ final class NATSClient: Sendable {
         completion(isUnheard ? .failure(.noResponders) : .success(message))
     }
 
-    // MARK: Carrying out
+    // MARK: Performing actions
 
     private func change(_ body: @escaping @Sendable (inout ConnectionState, Deadline) -> [ConnectionState.Action]) {
         let now = loop.time
         carryOut(shell.withLock { body(&$0.state, now) })
     }
 
-    /// In order: immediately if on the loop, otherwise when the loop runs next.
+    /// Performs actions in order: immediately if called on the loop, otherwise when the loop runs next.
     private func carryOut(_ actions: [ConnectionState.Action]) {
         guard loop.inEventLoop else { return loop.execute { self.perform(actions) } }
         perform(actions)
@@ -241,7 +241,7 @@ final class NATSClient: Sendable {
         }
     }
 
-    /// A client without servers tries again every few seconds.
+    /// Logs at a limited rate, because a client without servers retries every few seconds.
     private func logSeldom(_ level: Logger.Level, _ message: Logger.Message, _ details: [String: String]) {
         let line = "\(message) \(details.sorted { $0.key < $1.key })"
         let now = loop.time
@@ -297,7 +297,7 @@ final class NATSClient: Sendable {
             }
     }
 
-    /// Why a connection could not be made.
+    /// The reason why a connection failed.
     fileprivate static func words(for error: any Error) -> String {
         switch error {
         case ChannelError.connectTimeout: return "it does not answer"
@@ -344,7 +344,7 @@ final class NATSClient: Sendable {
     }
 }
 
-/// The end of the channel of one attempt.
+/// The last handler of the channel of one attempt.
 private final class NATSChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -374,6 +374,6 @@ private final class NATSChannelHandler: ChannelInboundHandler {
 }
 
 extension EventLoop {
-    /// Now, by the clock that all of its timers use.
+    /// The current time, by the clock of all its timers.
     fileprivate var time: Deadline { Deadline(milliseconds: Int64(now.uptimeNanoseconds / 1_000_000)) }
 }

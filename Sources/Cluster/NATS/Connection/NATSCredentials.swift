@@ -9,7 +9,7 @@ enum NATSCredentials: Sendable, Concealed {
     /// The contents of a credentials file: a JWT of the account, and the key of its user.
     case user(jwt: String, NKey)
 
-    /// Reads a credentials file, as `nsc` writes it. Nil: it holds no JWT, or no key.
+    /// Parses a credentials file, as `nsc` writes it. Returns nil if it holds no JWT, or no key.
     init?(file text: String) {
         guard let jwt = Self.block("NATS USER JWT", in: text), let seed = Self.block("USER NKEY SEED", in: text),
             let key = NKey(seed: seed)
@@ -44,16 +44,16 @@ enum NATSCredentials: Sendable, Concealed {
     }
 }
 
-/// A key of NATS: Ed25519, its seed written in base 32 with a prefix and a checksum (nkeys).
+/// A NATS key pair (nkeys): Ed25519, its seed in base 32 with a prefix and a checksum.
 struct NKey: Sendable, Concealed {
     private static let seedPrefix: UInt8 = 18 << 3
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
     fileprivate let key: Ed25519PrivateKey
-    /// As servers know it, such as `UDXU4…`.
+    /// The public key in the form that servers use, such as `UDXU4…`.
     let publicKey: String
 
-    /// Nil: it is not a valid seed.
+    /// Returns nil for an invalid seed.
     init?(seed: String) {
         guard let bytes = Self.decode(seed), bytes.count == 36 else { return nil }
         let (payload, sum) = (bytes.dropLast(2), bytes.suffix(2))
@@ -88,7 +88,7 @@ struct NKey: Sendable, Concealed {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
             }
         }
-        // A text has one spelling: the bits that are left over are zero.
+        // Only one spelling is valid: the leftover bits must be zero.
         return bits & (1 << UInt32(count) - 1) == 0 ? bytes : nil
     }
 

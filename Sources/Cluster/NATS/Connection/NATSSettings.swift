@@ -1,16 +1,16 @@
 import NIOSSL
 import RouterConfiguration
 
-/// The servers, and who the client is.
+/// The settings of a client: the servers, and its name, credentials and TLS.
 struct NATSSettings: Sendable {
     var servers: [NATSServer]
-    /// How the servers list the client.
+    /// The client's name in the servers' lists.
     var name: String
     var credentials = NATSCredentials.none
     /// Nil: the system's roots, and no client certificate.
     var tls: TLSConfiguration?
-    /// Whether servers are used that only other servers have named.
+    /// Whether to use servers that other servers name.
     var followsDiscoveredServers = true
-    /// A server that is older is refused.
+    /// The minimum version of a server.
     var oldestVersion: (major: Int, minor: Int)?
 }

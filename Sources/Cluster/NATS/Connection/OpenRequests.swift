@@ -1,6 +1,6 @@
 import Core
 
-/// Requests without an answer. Pure. Each is answered once, however it ends.
+/// The requests without a response. Each is completed exactly once.
 struct OpenRequests: Sendable {
     typealias Completion = @Sendable (Result<NATSMessage, NATSError>) -> Void
 
@@ -12,14 +12,14 @@ struct OpenRequests: Sendable {
     private var last: UInt64 = 0
     private var open: [UInt64: Request] = [:]
 
-    /// The number of a new request.
+    /// Adds a request and returns its number.
     mutating func add(deadline: Deadline, _ completion: @escaping Completion) -> UInt64 {
         last += 1
         open[last] = Request(deadline: deadline, completion: completion)
         return last
     }
 
-    /// Takes the request out to be answered. Nil: it was answered, or is too late.
+    /// Removes and returns a request's completion; nil: it was completed, or timed out.
     mutating func take(_ number: UInt64) -> Completion? { open.removeValue(forKey: number)?.completion }
 
     mutating func takeAll() -> [Completion] {
@@ -27,7 +27,7 @@ struct OpenRequests: Sendable {
         return open.sorted { $0.key < $1.key }.map(\.value.completion)
     }
 
-    /// Those whose deadline has passed.
+    /// Removes and returns the completions of requests whose deadline has passed.
     mutating func takeLate(now: Deadline) -> [Completion] {
         let late = open.filter { $0.value.deadline <= now }
         for number in late.keys { open[number] = nil }

@@ -1,13 +1,13 @@
 import Core
 
-/// A limit for log lines that a server causes: the same line at most once a minute, and a few different ones.
+/// A rate limit for log lines that a server causes: each line at most once a minute, and up to 16 different ones.
 struct RepeatedLines: Sendable {
     private static let interval: Duration = .minutes(1)
     private static let maxLines = 16
 
     private var lines: [String: (loggedAt: Deadline, unsaid: Int)] = [:]
 
-    /// How often the line was suppressed since it was last logged; nil: it must be suppressed now.
+    /// Returns how often the line was suppressed since it was last logged; nil: suppress it now.
     mutating func admit(_ line: String, now: Deadline) -> Int? {
         if let known = lines[line], now - known.loggedAt < Self.interval {
             lines[line]?.unsaid += 1
@@ -24,7 +24,7 @@ struct RepeatedLines: Sendable {
 }
 
 extension StringProtocol {
-    /// The start of a text that a server wrote, as much as a log line repeats of it.
+    /// The first 200 characters of a server's text, for a log line.
     var excerpt: String {
         let start = unicodeScalars.prefix(200)
         return String(String.UnicodeScalarView(start)) + (start.endIndex < unicodeScalars.endIndex ? "…" : "")

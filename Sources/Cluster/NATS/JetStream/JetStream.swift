@@ -1,21 +1,22 @@
 import Core
 import Foundation
 
-/// JetStream over a client: streams that keep messages, and appends that expect something (NATS JetStream API).
+/// A client of JetStream: streams that store messages, and conditional appends (NATS JetStream API).
 struct JetStream: Sendable {
     /// The preconditions of an append, and its id for deduplication.
     struct Expectation: Sendable {
-        /// The append is refused unless this is the last sequence of its subject; 0: there is none.
+        /// The append is refused unless this is the last sequence of its subject; 0: the subject must have no messages.
         var lastOfSubject: UInt64?
-        /// Within the stream's window, a second append with the same id is ignored and gets the original response.
+        /// Within the stream's duplicate window, a second append with the same ID is ignored and gets the original
+        /// response.
         var messageID: String?
     }
 
-    /// That a message is kept.
+    /// The response to an append: the message is stored.
     struct Appended: Decodable, Hashable, Sendable {
         /// Its sequence in the stream.
         let seq: UInt64
-        /// It had been there already.
+        /// Whether it was already stored.
         let duplicate: Bool?
     }
 
@@ -27,12 +28,12 @@ struct JetStream: Sendable {
         let payload: [UInt8]
     }
 
-    /// Codes of refusals that callers tell apart.
+    /// Error codes that callers distinguish.
     enum Code {
         static let streamNotFound = 10_059
         static let messageNotFound = 10_037
         static let consumerNotFound = 10_014
-        /// Something else was appended since.
+        /// The last sequence is not the expected one.
         static let wrongLastSequence = 10_071
         /// The stream, or the server's disk, is full.
         static let noSpace = 10_077
@@ -40,7 +41,7 @@ struct JetStream: Sendable {
         static let appendUnderWay = 10_164
         /// The same append is in progress.
         static let duplicateUnderWay = 10_158
-        /// The servers elect a leader.
+        /// The servers are electing a leader.
         static let temporarilyUnavailable = 10_008
     }
 
@@ -60,7 +61,7 @@ struct JetStream: Sendable {
     }
 
     let client: NATSClient
-    /// How long an answer may take.
+    /// The timeout for a response.
     let timeout: Duration
 
     init(_ client: NATSClient, timeout: Duration = .seconds(5)) {
@@ -86,7 +87,7 @@ struct JetStream: Sendable {
 
     // MARK: Streams
 
-    /// Creates a stream, or updates it to this configuration.
+    /// Creates a stream, or updates its configuration.
     func ensure(_ stream: StreamConfiguration) async throws(NATSError) {
         do throws(NATSError) {
             let _: StreamDescription = try await ask("STREAM.UPDATE.\(stream.name)", stream)
@@ -95,7 +96,7 @@ struct JetStream: Sendable {
         }
     }
 
-    /// Whether JetStream is there for this account. Throws ``NATSError/noResponders`` where it is not.
+    /// Checks that this account has JetStream. Throws ``NATSError/noResponders`` if it does not.
     func probe() async throws(NATSError) {
         struct Account: Decodable {
             let streams: Int
@@ -107,7 +108,7 @@ struct JetStream: Sendable {
         try await ask("STREAM.INFO.\(stream)", Nothing())
     }
 
-    /// The subjects that match `filter` and have messages, sorted. The server tells of 100,000 at most.
+    /// The subjects that match `filter` and have messages, sorted. The server returns up to 100,000.
     func subjects(of filter: String, in stream: String) async throws(NATSError) -> [String] {
         struct Question: Encodable {
             let filter: String
@@ -129,8 +130,8 @@ struct JetStream: Sendable {
         let _: Nothing = try await ask("STREAM.DELETE.\(stream)", Nothing())
     }
 
-    /// Removes the messages of a subject before `sequence`. The last one of a subject must stay: once there is none, an
-    /// append has to expect 0, whatever came before.
+    /// Deletes the messages of a subject before `sequence`. The last message of a subject must stay: without it, the
+    /// next append would have to expect sequence 0.
     func purge(_ stream: String, subject: String, before sequence: UInt64) async throws(NATSError) {
         struct Purge: Encodable {
             let filter: String
@@ -153,13 +154,13 @@ struct JetStream: Sendable {
         }
     }
 
-    /// The last message of a subject, read from the leader. Nil: there is none.
+    /// The last message of a subject, read from the leader; nil: none.
     func last(of subject: String, in stream: String) async throws(NATSError) -> StoredMessage? {
         try await get(Get(lastBySubject: subject), stream)
     }
 
-    /// The last message of a subject as any replica has it, which may be behind; nil: that one has none. Needs no
-    /// leader, and a stream that allows it.
+    /// The last message of a subject from any replica, which may lag; nil: it has none. Needs no leader, but a stream
+    /// with `allowDirect`.
     func copy(ofLast subject: String, in stream: String) async throws(NATSError) -> [UInt8]? {
         let answer = try await client.request("$JS.API.DIRECT.GET.\(stream).\(subject)", [], within: timeout)
         switch answer.headers.status {
@@ -169,7 +170,7 @@ struct JetStream: Sendable {
         }
     }
 
-    /// The first message of a subject at `sequence` or after it, read from the leader. Nil: there is none.
+    /// The first message of a subject at or after `sequence`, read from the leader; nil: none.
     func next(
         of subject: String,
         from sequence: UInt64,
@@ -180,7 +181,7 @@ struct JetStream: Sendable {
         try await get(Get(seq: sequence, nextBySubject: subject), stream)
     }
 
-    /// The message with that sequence, read from the leader. Nil: there is none.
+    /// The message with that sequence, read from the leader; nil: none.
     func message(_ sequence: UInt64, in stream: String) async throws(NATSError) -> StoredMessage? {
         try await get(Get(seq: sequence), stream)
     }
@@ -211,7 +212,7 @@ struct JetStream: Sendable {
         }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     struct Nothing: Codable {}
 
@@ -241,17 +242,17 @@ struct StreamConfiguration: Codable, Sendable {
     var name: String
     var subjects: [String]
     var replicas = 1
-    /// Bytes, at most; -1: as many as the disk takes.
+    /// The maximum size in bytes; -1: no limit.
     var maxBytes: Int64 = -1
-    /// How long a message is kept, in nanoseconds; 0: for ever.
+    /// How long messages are kept, in nanoseconds; 0: forever.
     var maxAge: Int64 = 0
-    /// Messages of one subject, at most; -1: as many as there are.
+    /// The maximum of messages of one subject; -1: no limit.
     var maxMessagesPerSubject: Int64 = -1
-    /// How long an append is known by its id, in nanoseconds.
+    /// The duplicate window: how long an append's ID is remembered, in nanoseconds.
     var duplicateWindow: Int64 = 120_000_000_000
     var retention = "limits"
     var storage = "file"
-    /// What happens to appends that do not fit: they are refused.
+    /// The policy for appends that exceed a limit: they are refused.
     var discard = "new"
     var allowDirect = false
     var deniesDeletion = false
@@ -270,7 +271,7 @@ struct StreamConfiguration: Codable, Sendable {
     }
 }
 
-/// How a stream is.
+/// The server's description of a stream.
 struct StreamDescription: Decodable, Sendable {
     struct State: Decodable, Sendable {
         let messages: UInt64

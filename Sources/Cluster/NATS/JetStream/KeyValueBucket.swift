@@ -1,12 +1,12 @@
 import Core
 import Foundation
 
-/// A bucket of keys and values: a stream that keeps the last values of each subject (NATS ADR-8).
+/// A key-value bucket: a stream that keeps the last values of each subject (NATS ADR-8).
 ///
-/// With a seal, values carry its code. A foreign value counts as deleted; where the bucket keeps earlier values, the
-/// last one of a member counts.
+/// With a seal, each value has an authentication code. A foreign value counts as deleted. If the bucket keeps earlier
+/// values, a member's last value counts instead.
 struct KeyValueBucket: Sendable {
-    /// A value and when it was put, in revisions: the sequences of the bucket's stream.
+    /// A value and its revision, which is its sequence in the bucket's stream.
     struct Entry: Hashable, Sendable {
         let key: String
         /// Nil: the key was deleted.
@@ -22,13 +22,13 @@ struct KeyValueBucket: Sendable {
         (self.name, self.stream, self.seal) = (name, stream, seal)
     }
 
-    /// The name of the stream underneath.
+    /// The name of the bucket's stream.
     var streamName: String { "KV_\(name)" }
 
     func subject(_ key: String) -> String { "$KV.\(name).\(key)" }
 
-    /// The stream of a bucket. `history`: values kept of each key, 1 to 64. `age`: how long; nil: for ever. `bytes`:
-    /// its size limit, beyond which the oldest values are dropped; nil: no limit.
+    /// A bucket's stream. `history`: values per key, 1 to 64. `age`: how long they are kept; nil: forever. `bytes`: the
+    /// maximum size, above which the oldest values are dropped; nil: no limit.
     static func configuration(
         _ name: String,
         replicas: Int,
@@ -47,7 +47,7 @@ struct KeyValueBucket: Sendable {
         return configuration
     }
 
-    /// The entry of a key, read from the leader; nil: there never was one. The revision may be a foreign value's.
+    /// The entry of a key, read from the leader; nil: it never existed. The revision may be a foreign value's.
     func entry(_ key: String) async throws(NATSError) -> Entry? {
         guard let last = try await stream.last(of: subject(key), in: streamName).map(entry) else { return nil }
         let found = opened(last)
@@ -64,21 +64,21 @@ struct KeyValueBucket: Sendable {
         return Entry(key: key, value: value, revision: last.revision)
     }
 
-    /// The entry with a member's value, or without one if the value is foreign.
+    /// The entry with its value verified and unsealed; without a value if it is foreign.
     func opened(_ entry: Entry) -> Entry {
         guard let seal else { return entry }
         let value = entry.value.flatMap { seal.open($0, of: subject(entry.key)) }
         return Entry(key: entry.key, value: value, revision: entry.revision)
     }
 
-    /// The keys that the bucket has, deleted ones included.
+    /// The keys of the bucket, including deleted ones.
     func keys() async throws(NATSError) -> [String] {
         let prefix = subject("")
         return try await stream.subjects(of: subject(">"), in: streamName).map { String($0.dropFirst(prefix.count)) }
     }
 
-    /// Puts a value. With `revision`, only if that is the present one of the key, a deletion's included; 0: only if
-    /// there never was one. Returns the new revision.
+    /// Writes a value. With `revision`, only if that is the key's current revision (of a value or a deletion); 0: only
+    /// if the key never existed. Returns the new revision.
     @discardableResult
     func put(_ key: String, _ value: [UInt8], over revision: UInt64? = nil) async throws(NATSError) -> UInt64 {
         let payload = seal?.seal(value, for: subject(key)) ?? value
@@ -89,7 +89,7 @@ struct KeyValueBucket: Sendable {
         ).seq
     }
 
-    /// Deletes a key, with the same condition. Returns the revision of the deletion.
+    /// Deletes a key, under the same condition. Returns the revision of the deletion.
     @discardableResult
     func delete(_ key: String, over revision: UInt64? = nil) async throws(NATSError) -> UInt64 {
         try await stream.append(

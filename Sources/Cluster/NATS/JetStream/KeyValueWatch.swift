@@ -3,12 +3,12 @@ import Foundation
 import Logging
 import Synchronization
 
-/// Follows a bucket: its present entries, and then every change, each once and in order.
+/// Watches a bucket: reports its initial entries and then every change, each once and in order.
 ///
-/// Underneath is a consumer that the server forgets. If messages are missing or the server falls silent, a new consumer
-/// starts after the last received entry.
+/// It uses an ephemeral consumer. If messages are missing or the server falls silent, a new consumer starts after the
+/// last received entry.
 final class KeyValueWatch: Sendable {
-    /// What happens in a bucket.
+    /// A change in a bucket.
     enum Change: Hashable, Sendable {
         case entry(KeyValueBucket.Entry)
         /// All initial entries have arrived.
@@ -20,9 +20,9 @@ final class KeyValueWatch: Sendable {
         /// The number of the consumer; messages of older ones do not count.
         var generation = 0
         var isBeginning = false
-        /// Where the present consumer is, by its own count.
+        /// The number of messages that the current consumer has delivered.
         var delivered: UInt64 = 0
-        /// The revision of the last entry that came.
+        /// The revision of the last received entry.
         var last: UInt64 = 0
         var isCurrent = false
         var heardAt = Deadline.distantPast
@@ -66,14 +66,14 @@ final class KeyValueWatch: Sendable {
     }
 
     private struct Created: Decodable {
-        /// Messages that the consumer is about to deliver.
+        /// The number of messages that the consumer will deliver immediately.
         let pending: UInt64
 
         enum CodingKeys: String, CodingKey { case pending = "num_pending" }
     }
 
-    /// After this silence of the server, two heartbeats, a new consumer starts. A dead server of the consumer must not
-    /// make live members look dead to those that follow leases.
+    /// After this silence of the server (two heartbeats) a new consumer starts. It is short, because live members must
+    /// not look dead when the consumer's server dies.
     private static let timeout: Duration = .milliseconds(2_200)
 
     private let bucket: KeyValueBucket
@@ -82,8 +82,8 @@ final class KeyValueWatch: Sendable {
     private let handler: @Sendable (Change) -> Void
     private let state = Mutex(State())
 
-    /// Follows the keys that match `filter`. `handler` is called on the client's event loop. ``tick()`` must be called
-    /// about once a second.
+    /// Watches the keys that match `filter`. `handler` is called on the client's event loop. Call ``tick()`` about once
+    /// a second.
     init(
         _ bucket: KeyValueBucket,
         keys filter: String = ">",
@@ -107,7 +107,7 @@ final class KeyValueWatch: Sendable {
         subscription?.end()
     }
 
-    /// Starts, and restarts after too long a silence.
+    /// Starts the watch, and restarts it after too long a silence.
     func tick() async {
         let now = now()
         let isDue = state.withLock { state in
@@ -143,14 +143,14 @@ final class KeyValueWatch: Sendable {
             let isCurrent = state.withLock { state in
                 state.isBeginning = false
                 state.heardAt = now()
-                // The last pending entry reports it otherwise.
+                // If entries are pending, the last one reports it.
                 guard created.pending == 0, !state.isCurrent, state.generation == generation else { return false }
                 state.isCurrent = true
                 return true
             }
             if isCurrent { handler(.isCurrent) }
         } catch {
-            // The next tick tries again.
+            // The next tick retries.
             state.withLock { $0.isBeginning = false }
         }
     }
@@ -184,7 +184,7 @@ final class KeyValueWatch: Sendable {
         if becomesCurrent { handler(.isCurrent) }
     }
 
-    /// The server lives and reports its position; or it waits until this side has caught up.
+    /// Takes a heartbeat with the server's position. Responds to flow control once this side has caught up.
     private func heartbeat(_ message: NATSMessage, _ generation: Int) {
         let isComplete = state.withLock { state in
             guard state.generation == generation else { return true }

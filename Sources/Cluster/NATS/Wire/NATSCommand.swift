@@ -67,7 +67,7 @@ enum NATSCommand {
         return bytes
     }
 
-    /// Whether a subject may be published to, or with `wildcards` be subscribed to.
+    /// Whether a subject is valid to publish to, or with `wildcards` to subscribe to.
     static func isSubject(_ subject: String, wildcards: Bool = false) -> Bool {
         let tokens = subject.split(separator: ".", omittingEmptySubsequences: false)
         guard !subject.isEmpty, subject.utf8.count <= 1024 else { return false }

@@ -1,4 +1,4 @@
-/// The headers of a message, in order (NATS ADR-4). Names are compared as they are written.
+/// The headers of a message, in order (NATS ADR-4). Names are case-sensitive.
 struct NATSHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     private struct Field: Hashable, Sendable {
         let name: String
@@ -31,7 +31,7 @@ struct NATSHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
     private static let version = "NATS/1.0"
 
-    /// Reads a block that ends with an empty line.
+    /// Parses a block that ends with an empty line.
     init(reading block: some Sequence<UInt8>) throws(NATSError) {
         var lines = String(decoding: Array(block), as: UTF8.self).split(
             separator: "\r\n",
@@ -50,7 +50,7 @@ struct NATSHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// The block, with the empty line. Throws where a name or a value would break out of its line.
+    /// The block, including the empty line. Throws if a name or value contains characters that would break its line.
     func written() throws(NATSError) -> [UInt8] {
         var text = Self.version + "\r\n"
         for field in fields {

@@ -10,7 +10,7 @@ enum ServerMessage: Sendable {
     case error(String)
 }
 
-/// A message that came for a subscription.
+/// A message that was received for a subscription.
 struct NATSMessage: Sendable {
     let subject: String
     /// The subject for the response.
@@ -27,13 +27,13 @@ struct ServerInfo: Decodable, Sendable {
     /// The longest payload with headers, in bytes.
     let maxPayload: Int
     let headers: Bool?
-    /// To be signed by clients that have a key.
+    /// The nonce that clients with a key must sign.
     let nonce: String?
     let tlsRequired: Bool?
     let tlsAvailable: Bool?
     /// Other servers of its cluster, as `host:port`.
     let connectURLs: [String]?
-    /// It is about to stop: clients should go elsewhere.
+    /// Whether it is about to stop: clients should connect elsewhere.
     let lameDuckMode: Bool?
 
     private enum CodingKeys: String, CodingKey {
@@ -66,16 +66,16 @@ struct MessageParser: Sendable {
         let byteCount: Int
     }
 
-    /// Longer than any greeting of a large cluster.
+    /// The maximum length of a line: longer than any greeting of a large cluster.
     private static let longestLine = 1 << 20
     /// The upper limit of a payload, even if the server advertises more.
     private static let longestPayload = 64 << 20
     private static let lineFeed = UInt8(ascii: "\n")
 
     private var bytes: [UInt8] = []
-    /// How far `bytes` are read.
+    /// The end of the parsed bytes.
     private var start = 0
-    /// From here on the end of a line has not been searched for.
+    /// The position up to which no line end was found.
     private var scanned = 0
     private var announced: Announced?
 
@@ -88,7 +88,7 @@ struct MessageParser: Sendable {
         bytes.append(contentsOf: more)
     }
 
-    /// The next message; nil: it has not come as a whole.
+    /// Takes the next message; nil: it is incomplete.
     mutating func next() throws(NATSError) -> ServerMessage? {
         while true {
             if let announced { return try payload(of: announced) }
@@ -108,7 +108,7 @@ struct MessageParser: Sendable {
         return text.hasSuffix("\r") ? text.dropLast() : text[...]
     }
 
-    /// The message that is a line; nil: its payload follows.
+    /// Parses a line. Returns nil if a payload follows.
     private mutating func message(_ line: Substring) throws(NATSError) -> ServerMessage? {
         let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
         switch words.first?.uppercased() {
@@ -129,7 +129,7 @@ struct MessageParser: Sendable {
         hasHeaders: Bool
     ) throws(NATSError) -> Announced {
         let words = Array(words)
-        // The subject, the subscription, perhaps where the answer goes, and the counts of bytes.
+        // The fields: subject, subscription, optional reply subject, and one or two byte counts.
         let counts = hasHeaders ? 2 : 1
         let hasReply = words.count == 3 + counts
         guard hasReply || words.count == 2 + counts, let subscription = Int(words[1]),

@@ -2,7 +2,7 @@ import Core
 import Foundation
 import RouterConfiguration
 
-/// How the cluster's things are called in NATS. Two clusters may share servers under different prefixes.
+/// The names of a cluster's streams, buckets and subjects in NATS. Each cluster on the servers has its own prefix.
 struct ClusterLayout: Hashable, Sendable {
     let prefix: MemberName
 
@@ -17,7 +17,7 @@ struct ClusterLayout: Hashable, Sendable {
     var registryStream: String { "\(prefix)_REG" }
     /// The stream of registry changes, which gives all members the same order.
     var registry: String { "\(prefix).reg" }
-    /// A word to the others that the registry changed; not kept.
+    /// The notice that the registry changed. It is not stored.
     var registryNews: String { "\(prefix).news" }
 
     func log(_ partition: Int) -> String { "\(prefix).log.\(partition)" }
@@ -27,16 +27,16 @@ struct ClusterLayout: Hashable, Sendable {
     func registryPart(_ name: String, _ index: Int) -> String { "\(prefix).snap.registry.\(name).\(index)" }
     var registryParts: String { "\(prefix).snap.registry.>" }
     func parts(_ partition: Int) -> String { "\(prefix).snap.\(partition).>" }
-    /// Where a member takes questions of others.
+    /// The subject on which a member receives other members' requests.
     func questions(to member: String) -> String { "\(prefix).ask.\(member)" }
-    /// Where a member hears what happens at others, and whether they want to hear what happens there.
+    /// The subject on which a member receives live events, and other members' subscriptions to its own.
     func live(to member: String) -> String { "\(prefix).live.\(member)" }
     /// The subject for requests to the holder of a partition's relays; ``findings`` brings the results to all members.
     func fetch(_ partition: Int) -> String { "\(prefix).fetch.\(partition)" }
     var findings: String { "\(prefix).found" }
 
     func handOver(_ partition: Int) -> String { "\(prefix).in.\(partition)" }
-    /// A word to all members that the named partition has an owner who takes events; not kept.
+    /// The notice that a partition has an owner that accepts events. It is not stored.
     var openedPartitions: String { "\(prefix).opened" }
 
     static let clusterKey = "cluster"
@@ -69,8 +69,8 @@ struct ClusterLayout: Hashable, Sendable {
         }
     }
 
-    /// The cluster under the prefix; nil: there is none. `partitions` is nil without a `seal` and where no member's
-    /// record is left.
+    /// Finds the cluster under the prefix; nil: there is none. `partitions` is nil without a `seal`, or if no record of
+    /// a member is left.
     func find(
         in stream: JetStream,
         _ seal: MemberSeal?
@@ -91,8 +91,8 @@ struct ClusterLayout: Hashable, Sendable {
         }
     }
 
-    /// Makes streams and buckets, where they are missing or different. All at the same time, since the servers elect a
-    /// leader for each, which may take seconds.
+    /// Creates or updates streams and buckets, all at the same time: the servers elect a leader for each, which may
+    /// take seconds.
     func ensure(in stream: JetStream, replicas: Int, _ capacity: Configuration.Cluster.Capacity) async throws(NATSError)
     {
         let results = await withTaskGroup(of: Result<Void, NATSError>.self) { group in
@@ -113,7 +113,7 @@ struct ClusterLayout: Hashable, Sendable {
     private func configurations(_ replicas: Int, _ capacity: Configuration.Cluster.Capacity) -> [StreamConfiguration] {
         var log = StreamConfiguration(name: logStream, subjects: ["\(prefix).log.*"])
         log.replicas = replicas
-        // A repetition of an append is known for longer than any outage that a lease survives.
+        // Ten minutes: longer than any outage that a lease survives, so a repeated append is recognized.
         log.duplicateWindow = 600_000_000_000
         log.maxBytes = Int64(capacity.log)
         var snapshots = StreamConfiguration(name: snapshotStream, subjects: ["\(prefix).snap.*.*.*"])
@@ -126,7 +126,7 @@ struct ClusterLayout: Hashable, Sendable {
         registry.deniesDeletion = true
         registry.maxBytes = Int64(capacity.registry)
         return [
-            // A foreign value there does not hide a member's.
+            // A history of several values: a foreign value does not hide a member's.
             log, snapshots, registry, KeyValueBucket.configuration(leaseBucket, replicas: replicas, history: 2),
             KeyValueBucket.configuration(headBucket, replicas: replicas, history: 8),
             KeyValueBucket.configuration(
@@ -144,7 +144,7 @@ struct ClusterRecord: Hashable, Sendable, Codable {
     var version = 1
     var partitions: Int
 
-    /// Requires the cluster to have as many `partitions`. Writes the record if no member's is left.
+    /// Checks that the cluster has as many `partitions`. Writes the record if no member's record is left.
     static func agree(on partitions: Int, in bucket: KeyValueBucket) async throws {
         var found = try await bucket.entry(ClusterLayout.clusterKey)
         if found?.value == nil {
@@ -153,7 +153,7 @@ struct ClusterRecord: Hashable, Sendable, Codable {
                 try await bucket.put(ClusterLayout.clusterKey, own, over: found?.revision ?? 0)
                 return
             } catch {
-                // Another member may have been first.
+                // Another member may have written it first.
                 guard case .refused(JetStream.Code.wrongLastSequence, _) = error else { throw error }
             }
             found = try await bucket.entry(ClusterLayout.clusterKey)
@@ -167,7 +167,7 @@ struct ClusterRecord: Hashable, Sendable, Codable {
     }
 }
 
-/// An obstacle to joining a cluster.
+/// The reason why a router cannot join a cluster.
 enum ClusterError: Error, Hashable, CustomStringConvertible {
     case unreadableRecord
     case otherPartitions(Int, configured: Int)
@@ -191,7 +191,7 @@ enum ClusterError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// The logs, snapshots and heads of partitions in JetStream.
+/// The storage of partitions' logs, snapshots and heads in JetStream.
 struct JetStreamLogs: Sendable {
     /// The number of records read before they are applied.
     private static let recordsAtOnce = 64
@@ -200,7 +200,7 @@ struct JetStreamLogs: Sendable {
     private let stream: JetStream
     private let seal: MemberSeal
     private let heads: KeyValueBucket
-    /// Called with unexpected errors of the servers, such as a full disk.
+    /// Called for unexpected errors of the servers, such as a full disk.
     private let refused: @Sendable (NATSError) -> Void
 
     init(
@@ -222,7 +222,7 @@ struct JetStreamLogs: Sendable {
             case .head: return try await head(partition)
             case .part(let name, let index):
                 let subject = layout.part(partition, name, index)
-                // A part is written once, so that every replica that has it has the same.
+                // A part is written once, so any replica that has it has the right content.
                 if let part = try? await stream.copy(ofLast: subject, in: layout.snapshotStream) { return .part(part) }
                 return .part(try await stream.last(of: subject, in: layout.snapshotStream)?.payload)
             case .records(let after): return try await records(partition, after)
@@ -237,7 +237,7 @@ struct JetStreamLogs: Sendable {
                 let key = ClusterLayout.headKey(partition)
                 return .stored(sequence: try await heads.put(key, head.bucketValue, over: over))
             case .purge(let log, let snapshots):
-                // Before sequence 0 would mean everything.
+                // JetStream takes sequence 0 as "all messages".
                 if log > 1 { try await stream.purge(layout.logStream, subject: layout.log(partition), before: log) }
                 if snapshots > 1 {
                     let subject = layout.parts(partition)

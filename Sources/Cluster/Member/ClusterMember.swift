@@ -6,23 +6,23 @@ import RouterConfiguration
 import Storage
 import Synchronization
 
-/// The work on the partitions that a member owns. All functions are called one at a time, and must return soon.
+/// Does the work for the partitions that a member owns. Functions are called one at a time, and must return soon.
 protocol PartitionWork: Sendable {
     /// This member owns the partition and continues everything queued in `state`. `isHandedOver`: the previous owner
     /// finished its work in progress; if not, queued deliveries may already have been sent.
     func opened(_ partition: Int, _ state: PartitionState, isHandedOver: Bool)
-    /// Takes a batch of events. Calls `taken` once, on any thread: when everything that they lead to was committed,
-    /// with notes for the sender; with nil if the sender must retry.
+    /// Takes a batch of events. Calls `taken` once, on any thread: with notes for the sender when all results of the
+    /// batch were committed, or with nil if the sender must retry.
     func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (HandOverNotes?) -> Void)
-    /// These are kept; their deliveries may be sent while ``ClusterMember/maySend(for:)`` is true.
+    /// These transactions are stored. Their deliveries may be sent while ``ClusterMember/maySend(for:)`` is true.
     func committed(_ partition: Int, _ commits: [PartitionLog.Commit])
     /// The partition moves: finish all work in progress, and call ``ClusterMember/drained(_:)``.
     func drain(_ partition: Int)
-    /// The partition is no longer this member's. Send nothing more for it.
+    /// This member no longer owns the partition. Send no more pushes for it.
     func closed(_ partition: Int, _ error: PartitionLogError)
 }
 
-/// One member of a cluster over NATS: the shell around ``MemberState``.
+/// One member of a cluster over NATS: performs the actions of ``MemberState``.
 final class ClusterMember: Sendable {
     struct Settings: Sendable {
         var name: MemberName
@@ -31,9 +31,9 @@ final class ClusterMember: Sendable {
         var replicas = 3
         /// A hash of the member's configuration.
         var configuration = ""
-        /// Of Carillon, for the other members; nil: not said.
+        /// The member's version of Carillon, for the other members; nil: unknown.
         var version: String?
-        /// In seconds since 1970, for the other members; nil: not said.
+        /// When it started, in seconds since 1970, for the other members; nil: unknown.
         var startedAt: Int64?
         var capacity = Configuration.Cluster.Capacity()
         /// After this number of registry changes a new snapshot replaces older ones.
@@ -49,7 +49,7 @@ final class ClusterMember: Sendable {
 
     private struct Shell {
         var machine: MemberState
-        /// Actions in order; the first thread that finds no other at work performs them.
+        /// Actions in order. The first thread that finds no other thread at it performs them.
         var actions: Deque<MemberState.Action> = []
         var isCarrying = false
         var task: Task<Void, Never>?
@@ -60,15 +60,15 @@ final class ClusterMember: Sendable {
     let partitioning: Partitioning
     private let logs: JetStreamLogs
     private let leases: LeaseBucket
-    /// Hands events over to the owners of partitions.
+    /// Hands events over to the owners of partitions, and accepts them for this member's.
     let exchange: HandOverExchange
     private let work: any PartitionWork
     private let log: Logger
     private let sendingEnds: @Sendable (Deadline) -> Void
     private let shell: Mutex<Shell>
 
-    /// Makes streams and buckets where they are missing, and agrees with the other members. Throws a ``ClusterError``
-    /// while the cluster is moved, unless this is what moves it.
+    /// Creates missing streams and buckets, and checks the settings that all members share. Throws a ``ClusterError``
+    /// during a transfer, unless `isTransfer`.
     static func prepare(
         _ settings: Settings,
         line: MemberLine,
@@ -87,7 +87,7 @@ final class ClusterMember: Sendable {
 
     /// A member of a cluster that ``prepare(_:line:isTransfer:)`` found. It takes over no partition before
     /// ``start(pause:)``. `sendingEnds` gets the time from which no push may be sent, after each change, one call at a
-    /// time: a thread can be suspended between a call of ``maySend(for:)`` and the sending.
+    /// time: a thread may be suspended between ``maySend(for:)`` and the send.
     init(
         _ settings: Settings,
         _ partitioning: Partitioning,
@@ -100,7 +100,7 @@ final class ClusterMember: Sendable {
         self.sendingEnds = sendingEnds
         self.work = work
         self.log = log
-        // The lease is still renewed while one renewal is late.
+        // Short, so that the next renewal can succeed after a late one.
         let stream = JetStream(line.client, timeout: .seconds(1))
         leases = LeaseBucket(settings.layout, in: stream, line.seal)
         let refusals = ErrorLog("NATS refuses to keep something", level: .warning, logger: log)
@@ -125,7 +125,7 @@ final class ClusterMember: Sendable {
         )
     }
 
-    /// The time since the machine started, sleep included: a lease does not live longer because its holder slept.
+    /// The time since the machine started, including sleep: a lease expires even while its holder sleeps.
     @Sendable static func bootTime() -> Deadline {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
@@ -154,8 +154,8 @@ final class ClusterMember: Sendable {
         shell.withLock { $0.task = task }
     }
 
-    /// Hands all partitions over, and returns when others may take them. Without servers that is never; ``stop()`` ends
-    /// it.
+    /// Leaves the cluster: hands all partitions over, and returns when other members may take them. Without servers it
+    /// waits until ``stop()``.
     func leave() async {
         await withCheckedContinuation { continuation in
             let hasLeft = shell.withLock { shell in
@@ -186,14 +186,14 @@ final class ClusterMember: Sendable {
 
     // MARK: State
 
-    /// Whether something may be sent for a partition at this moment. To be asked immediately before each send.
+    /// Whether this member may send pushes for a partition now. Call it immediately before each send.
     func maySend(for partition: Int) -> Bool {
         let now = Self.bootTime()
         return shell.withLock { $0.machine.maySend(for: partition, at: now) }
     }
 
     var openPartitions: [Int] { shell.withLock(\.machine.openPartitions) }
-    /// The members and leases as this member sees them, and the moment for questions about them.
+    /// The members and leases as this member sees them, and the time at which to query them.
     var view: (leases: LeaseTable, now: Deadline) {
         let now = Self.bootTime()
         return (shell.withLock(\.machine.leases), now)
@@ -201,12 +201,12 @@ final class ClusterMember: Sendable {
 
     func state(of partition: Int) -> PartitionState? { shell.withLock { $0.machine.state(of: partition) } }
 
-    /// Whether one of the open partitions has accepted an event, as far back as that is remembered.
+    /// Whether one of the open partitions has accepted an event, among the events that are still remembered.
     func isKnown(_ cause: [UInt8]) -> Bool { shell.withLock { $0.machine.isKnown(cause) } }
 
     // MARK: Requests of the owner
 
-    /// Keeps a transaction. Returns its number, which ``PartitionWork/committed(_:_:)`` names when it is kept.
+    /// Queues a transaction to be stored. Returns its number, which a later ``PartitionWork/committed(_:_:)`` contains.
     @discardableResult
     func commit(_ transaction: LogTransaction, to partition: Int) throws(PartitionLogError) -> UInt64 {
         let now = Self.bootTime()
@@ -219,21 +219,21 @@ final class ClusterMember: Sendable {
         return number
     }
 
-    /// Hands all partitions over and takes none, without leaving; or takes its share again.
+    /// Starts draining (hands all partitions over and takes none), or stops it.
     func drain(_ isOn: Bool) { change { $0.drain(isOn, now: $1) } }
 
-    /// Tells all members which one must own a partition while it lives; nil: the default owner.
+    /// Sets the owner of a partition for all members, as long as that owner is alive; nil: the default owner.
     func move(_ partition: Int, to member: MemberName?) async throws(NATSError) {
         try await leases.move(partition, to: member)
     }
 
-    /// Keeps how far relays were read whose reader a partition's owner is; nothing where this member is not it.
+    /// Queues relays' read positions to be stored. Does nothing if this member does not own the partition.
     func note(_ marks: [RelayMark], in partition: Int) { change { $0.note(marks, in: partition, now: $1) } }
 
     /// Reports that a drained partition has finished its work in progress.
     func drained(_ partition: Int) { change { $0.drained(partition, now: $1) } }
 
-    // MARK: The machine
+    // MARK: The state machine
 
     private func tick() {
         change { $0.tick(now: $1) }
@@ -273,7 +273,7 @@ final class ClusterMember: Sendable {
         carry()
     }
 
-    /// Carries out the queued actions in order. A caller that comes while another thread does so only adds its own.
+    /// Performs the queued actions in order. If another thread already does so, it performs these too.
     private func carry() {
         while true {
             let action = shell.withLock { shell -> MemberState.Action? in

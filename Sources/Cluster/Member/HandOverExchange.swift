@@ -2,24 +2,24 @@ import Core
 import Logging
 import Synchronization
 
-/// Hands events over to the owners of partitions, and takes them in for the partitions that this member owns: the shell
-/// around ``HandOverQueue`` and ``HandOverReceiver``.
+/// Hands events over to the owners of partitions, and accepts events for this member's partitions. It performs the
+/// actions of ``HandOverQueue`` and ``HandOverReceiver``.
 ///
-/// An owner responds only when its log has the results of the events. The member that opens a partition tells all
-/// others, so that they do not wait for its former owner.
+/// An owner responds only when its log has the results of the events. A member that opens a partition notifies all
+/// others, so that they do not wait for the former owner.
 final class HandOverExchange: Sendable {
-    /// How long an owner may take to respond. Unanswered batches are sent again.
+    /// The timeout for an owner's response. Unanswered batches are sent again.
     private static let timeout: Duration = .seconds(3)
 
     /// This member's ownership of a partition.
     struct Ownership {
-        /// The last transaction that was committed.
+        /// The number of the last committed transaction.
         let lastCommit: UInt64
-        /// No other member can have the partition now.
+        /// Whether no other member can own the partition now.
         let hasLease: Bool
     }
 
-    /// Called when everything that an item leads to is kept, with the owner's note about it.
+    /// Called when all results of an item are stored, with the owner's note about it.
     typealias Kept = @Sendable (_ note: [UInt8]?) -> Void
 
     private struct Reply {
@@ -32,11 +32,11 @@ final class HandOverExchange: Sendable {
         var kept: [UInt64: Kept] = [:]
         var lastToken: UInt64 = 0
         var receivers: [Int: HandOverReceiver<Reply>] = [:]
-        /// Of batches that are not answered yet, by partition.
+        /// Notes of batches without a response, by partition.
         var notes: [Int: [HandOverBatch.ID: HandOverNotes]] = [:]
         var subscriptions: [Int: NATSClient.Subscription] = [:]
         var news: NATSClient.Subscription?
-        /// The last transaction that was committed to a partition, and whether its lease is valid; nil: it is not open.
+        /// This member's ownership of a partition; nil: it is not open here.
         var ownership: @Sendable (Int) -> Ownership? = { _ in nil }
         var hasEnded = false
     }
@@ -62,7 +62,7 @@ final class HandOverExchange: Sendable {
         state = Mutex(State(queues: queues))
     }
 
-    /// Listens for partitions that are opened anywhere. `ownership` is nil for one that is not open here.
+    /// Subscribes to notices of opened partitions. `ownership` returns nil for a partition that is not open here.
     func start(ownership: @escaping @Sendable (Int) -> Ownership?) {
         let news = try? line.subscribe(layout.openedPartitions) { [weak self] content, _ in
             guard let partition = Int(String(decoding: content.prefix(8), as: UTF8.self)) else { return }
@@ -71,7 +71,7 @@ final class HandOverExchange: Sendable {
         state.withLock { ($0.news, $0.ownership) = (news, ownership) }
     }
 
-    /// Accepts no more events. ``tick()`` still requests the responses to events in flight.
+    /// Stops accepting events. ``tick()`` still requests the responses to events in flight.
     func end() {
         state.withLock { state in
             state.hasEnded = true
@@ -84,8 +84,8 @@ final class HandOverExchange: Sendable {
     /// Whether sources of events should wait: some owner has too many queued.
     var isFull: Bool { state.withLock { $0.queues.contains(where: \.isFull) } }
 
-    /// Hands an event to the owner of a partition, wherever it is. Calls `kept` once when all results of the event are
-    /// kept, with the owner's note about it; the reader's mark may move past it then.
+    /// Hands an event over to the owner of a partition, which may be this member. Calls `kept` once when all results of
+    /// the event are stored, with the owner's note about it. Then the relay's read position may move past the event.
     func handOver(_ item: [UInt8], to partition: Int, kept: @escaping Kept) {
         let actions = state.withLock { state in
             state.lastToken += 1
@@ -112,7 +112,7 @@ final class HandOverExchange: Sendable {
         carry(actions, partition)
     }
 
-    /// `notes`: of the batch that ended.
+    /// `notes` are those of the batch that ended.
     private func carry(_ actions: [HandOverQueue.Action], _ partition: Int, notes: HandOverNotes = [:]) {
         for action in actions {
             switch action {
@@ -139,7 +139,7 @@ final class HandOverExchange: Sendable {
         carry(state.withLock { $0.queues[partition].ended(number, result, now: now) }, partition, notes: notes)
     }
 
-    // MARK: Taking
+    // MARK: Receiving
 
     /// Prepares a partition before its work starts: later batches belong to this ownership.
     func prepare(_ partition: Int) {
@@ -160,7 +160,7 @@ final class HandOverExchange: Sendable {
                 state.subscriptions[partition] = subscription
                 return true
             }
-            // A member that misses it asks again later.
+            // A member that misses the notice retries after its timeout.
             if isWanted { try line.publish(layout.openedPartitions, Array("\(partition)".utf8)) }
         } catch {
             log.error("A partition takes no events", metadata: ["partition": "\(partition)", "error": "\(error)"])
@@ -178,7 +178,7 @@ final class HandOverExchange: Sendable {
         }
     }
 
-    /// Everything up to this transaction is kept.
+    /// Notes that all transactions up to this one are stored.
     func committed(_ partition: Int, through number: UInt64) {
         answer(.kept, state.withLock { $0.receivers[partition]?.kept(through: number) ?? [] }, partition)
     }
@@ -204,7 +204,7 @@ final class HandOverExchange: Sendable {
             return answer(.later, state.withLock { $0.receivers[partition]?.refused(id) ?? [] }, partition)
         }
         if !notes.isEmpty { state.withLock { $0.notes[partition, default: [:]][id] = notes } }
-        // The results of a known batch may still be on their way to the log.
+        // Even an already known batch waits until its results are in the log.
         guard let ownership = state.withLock(\.ownership)(partition) else { return }
         let ready = state.withLock {
             $0.receivers[partition]?.worked(id, awaiting: ownership.lastCommit, hasLease: ownership.hasLease)
@@ -218,7 +218,7 @@ final class HandOverExchange: Sendable {
                 $0[$1.batch] = state.notes[partition]?.removeValue(forKey: $1.batch) ?? $0[$1.batch]
             }
         }
-        // Members that do not hear it ask again, and get no notes then.
+        // Members that miss the response ask again. The next response has no notes.
         for reply in replies {
             try? line.publish(reply.subject, answer.bytes(with: answer == .kept ? notes[reply.batch] ?? [:] : [:]))
         }

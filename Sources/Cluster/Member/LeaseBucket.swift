@@ -2,9 +2,9 @@ import Core
 import RouterConfiguration
 import Synchronization
 
-/// The bucket of leases: each member writes its own record and its leases, and follows the records of the others.
+/// The lease bucket: each member writes its own record and its leases, and watches those of the others.
 final class LeaseBucket: Sendable {
-    /// A change of one record; nil if it is gone or foreign.
+    /// A change of one record; its value is nil if it was deleted or is foreign.
     enum Change: Sendable {
         case member(MemberName, MemberRecord?)
         case lease(Int, LeaseRecord?)
@@ -25,7 +25,7 @@ final class LeaseBucket: Sendable {
 
     deinit { end() }
 
-    /// Reports all entries and then every change, with revisions, and once that the initial entries are complete.
+    /// Reports all initial entries, then that they are complete, and every later change, each with its revision.
     /// `pause` waits until the next check whether the servers still send.
     func follow(
         pause: @escaping @Sendable () async -> Void,
@@ -57,7 +57,7 @@ final class LeaseBucket: Sendable {
         following?.task.cancel()
     }
 
-    /// Nil: it has another subject, or no member wrote it. The next write reveals an entry that this one hides.
+    /// Returns nil for an unknown key or a foreign value. The next write reveals a value that a foreign one hides.
     private static func change(_ entry: KeyValueBucket.Entry, in bucket: KeyValueBucket) -> Change? {
         guard let key = ClusterLayout.LeaseKey(entry.key) else { return nil }
         let isDeleted = entry.value == nil
@@ -70,7 +70,7 @@ final class LeaseBucket: Sendable {
         }
     }
 
-    /// Writes a member's record. The next one follows in a second.
+    /// Writes a member's record. Ignores errors, because the next write follows in a second.
     func announce(_ record: MemberRecord) async {
         _ = try? await bucket.put(ClusterLayout.memberKey(record.name), record.bucketValue)
     }
@@ -86,13 +86,13 @@ final class LeaseBucket: Sendable {
         }
     }
 
-    /// The lease as the leader has it; nil: it cannot be read.
+    /// The lease, read from the leader; nil: it cannot be read.
     func lease(of partition: Int) async -> (record: LeaseRecord?, revision: UInt64)? {
         guard let entry = try? await bucket.entry(ClusterLayout.leaseKey(partition)) else { return nil }
         return (entry.value.flatMap { LeaseRecord(bucketValue: $0) }, entry.revision)
     }
 
-    /// Tells all members which one must own a partition; nil: the default owner.
+    /// Sets the owner of a partition for all members; nil: the default owner.
     func move(_ partition: Int, to member: MemberName?) async throws(NATSError) {
         let key = ClusterLayout.moveKey(partition)
         if let member {

@@ -1,5 +1,5 @@
-/// How members talk to each other over NATS: all that is said carries the code of ``MemberSeal``, and what does not is
-/// not heard.
+/// The authenticated message channel between members, over NATS. Messages without a valid ``MemberSeal`` code are
+/// ignored.
 struct MemberLine: Sendable {
     let client: NATSClient
     let seal: MemberSeal
@@ -11,7 +11,7 @@ struct MemberLine: Sendable {
         try client.publish(subject, seal.seal(content, for: subject))
     }
 
-    /// Passes members' messages on a subject to `heard`, with the reply subject, as long as the result is kept.
+    /// Passes members' messages on a subject to `heard`, with the reply subject. Retain the result to stay subscribed.
     func subscribe(
         _ subject: String,
         _ heard: @escaping @Sendable (_ content: [UInt8], _ replyTo: String?) -> Void
@@ -22,7 +22,7 @@ struct MemberLine: Sendable {
         }
     }
 
-    /// Asks, and calls `completion` once: with a member's answer, or with why there is none.
+    /// Sends a request. Calls `completion` once, with a member's response or an error.
     func request(
         _ subject: String,
         _ content: [UInt8],
@@ -32,7 +32,7 @@ struct MemberLine: Sendable {
         client.request(subject, seal.seal(content, for: subject), within: span) { [seal] result in
             completion(
                 result.flatMap { message in
-                    // The subject is the question's own.
+                    // The subject is this request's own inbox.
                     seal.open(message.payload, of: message.subject).map { .success($0) } ?? .failure(.badAnswer)
                 }
             )

@@ -1,23 +1,23 @@
 import Core
 import RouterConfiguration
 
-/// One member of a cluster: its leases and the logs of its partitions. A pure state machine.
+/// The state of one cluster member: its leases, and the logs of its partitions. A pure state machine.
 ///
-/// A partition that this member acquires is opened; while it is open, transactions can be committed, and their
-/// deliveries may be sent while ``maySend(for:at:)`` is true. A partition that moves is drained first.
+/// An acquired partition is opened. While it is open, transactions can be committed, and their deliveries may be sent
+/// while ``maySend(for:at:)`` is true. A partition that moves is drained first.
 struct MemberState: Sendable {
     enum Action: Sendable {
         case announce(MemberRecord)
         case writeLease(partition: Int, LeaseRecord, over: UInt64)
         case readLease(partition: Int)
-        /// `opening` numbers the times that this member opened the partition: answers to earlier ones do not count.
+        /// `opening` counts the openings of partitions: responses to an earlier one are ignored.
         case ask(partition: Int, LogQuestion, opening: Int, ticket: Int)
-        /// Transactions may be committed. The state is ``MemberState/state(of:)``.
+        /// Transactions may be committed. ``MemberState/state(of:)`` has the state.
         case opened(partition: Int)
         case committed(partition: Int, [PartitionLog.Commit])
         /// The partition moves: finish all work in progress, then call ``MemberState/drained(_:now:)``.
         case drain(partition: Int)
-        /// The partition is no longer open here: send none of its pushes, and answer no uncommitted batch.
+        /// The partition is no longer open here: send none of its pushes, and respond to no uncommitted batch.
         case closed(partition: Int, PartitionLogError)
         case left
     }
@@ -42,12 +42,12 @@ struct MemberState: Sendable {
 
     // MARK: State
 
-    /// Whether something may be sent for a partition now. To be asked immediately before each send.
+    /// Whether this member may send pushes for a partition now. Call it immediately before each send.
     func maySend(for partition: Int, at now: Deadline) -> Bool {
         isOpen(partition) && leases.maySend(for: partition, at: now)
     }
 
-    /// The time from which no partition may send unless a lease is renewed; `distantFuture`: this member holds none.
+    /// The time from which no partition may send without another renewal; `distantFuture`: this member holds none.
     var sendingEnds: Deadline { leases.lastValidity }
 
     func isOpen(_ partition: Int) -> Bool { logs[partition]?.log.isOpen ?? false }
@@ -56,30 +56,31 @@ struct MemberState: Sendable {
 
     func state(of partition: Int) -> PartitionState? { logs[partition].map(\.log.state) }
 
-    /// Whether one of the open partitions has accepted an event.
+    /// Whether one of the open partitions has accepted an event, among the events that are still remembered.
     func isKnown(_ cause: [UInt8]) -> Bool {
         logs.values.contains { $0.log.isOpen && $0.log.state.isKnown(cause) }
     }
 
-    /// Everything up to this transaction is kept once this one is.
+    /// The number of the last transaction: once it is stored, all before it are too.
     func lastCommitted(in partition: Int) -> UInt64? { logs[partition]?.log.lastCommitted }
 
     // MARK: Requests of the owner
 
-    /// Keeps a transaction. Returns its number, which ``Action/committed(partition:_:)`` names.
+    /// Queues a transaction to be stored. Returns its number, which a later ``Action/committed(partition:_:)``
+    /// contains.
     mutating func commit(
         _ transaction: LogTransaction,
         to partition: Int,
         now: Deadline
     ) throws(PartitionLogError) -> (number: UInt64, actions: [Action]) {
-        // Taken out, so that the log is not copied.
+        // Removed for the change, so that the log is not copied.
         guard var entry = logs.removeValue(forKey: partition) else { throw .notOpen }
         defer { logs[partition] = entry }
         let (number, actions) = try entry.log.commit(transaction, now: now)
         return (number, actions.compactMap { Self.direct($0, partition, entry.opening) })
     }
 
-    /// Keeps how far relays were read whose reader a partition's owner is; nothing where this member is not it.
+    /// Queues relays' read positions to be stored. Does nothing if this member does not own the partition.
     mutating func note(_ marks: [RelayMark], in partition: Int, now: Deadline) -> [Action] {
         change(partition, now) { $0.note(marks, now: now) }
     }
@@ -91,10 +92,10 @@ struct MemberState: Sendable {
         return change(partition, now) { $0.finish(now: now) }
     }
 
-    /// Hands everything over: each partition is drained, and ``Action/left`` comes at the end.
+    /// Leaves the cluster: each partition is drained, and ``Action/left`` follows at the end.
     mutating func leave(now: Deadline) -> [Action] { carry(leases.leave(now: now), now) }
 
-    /// Hands everything over and takes nothing, without leaving; or takes its share again.
+    /// Starts draining (hands all partitions over and takes none), or stops it.
     mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
         carry(leases.drain(isOn, now: now), now)
     }
@@ -108,7 +109,7 @@ struct MemberState: Sendable {
         return actions
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     mutating func observed(member: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
         leases.observed(member: member, record, revision: revision, now: now)
@@ -147,7 +148,7 @@ struct MemberState: Sendable {
         return change(partition, now) { $0.answered(ticket, answer, now: now) }
     }
 
-    // MARK: Carrying
+    // MARK: Performing actions
 
     private mutating func carry(_ actions: [LeaseTable.Action], _ now: Deadline) -> [Action] {
         actions.flatMap { carry($0, now) }
@@ -209,7 +210,7 @@ struct MemberState: Sendable {
                 case .otherFormat:
                     draining.remove(partition)
                     return [.closed(partition: partition, error)] + carry(leases.decline(partition, now: now), now)
-                // The lease of a damaged log is kept, so that one member reports it instead of all in turn.
+                // Keeps the lease of a damaged log, so that one member reports it instead of all in turn.
                 default: break
                 }
                 return [.closed(partition: partition, error)]
@@ -218,7 +219,7 @@ struct MemberState: Sendable {
         }
     }
 
-    /// The actions that only need to know their partition.
+    /// Converts actions that need no change of state.
     private static func direct(_ action: PartitionLog.Action, _ partition: Int, _ opening: Int) -> Action? {
         switch action {
         case .ask(let question, let ticket):

@@ -10,16 +10,16 @@ import Operations
 import RouterConfiguration
 import Synchronization
 
-/// What `carillon cluster check` found.
+/// The result of `carillon cluster check`.
 package struct ClusterReport: OperatorAnswer {
     package struct Server: Codable, Sendable {
-        /// As the configuration has it.
+        /// The address in the configuration.
         package var address: String
         package var name: String?
         package var version: String?
-        /// Whether it flushes to disk before it acknowledges; nil: not known.
+        /// Whether it flushes to disk before it acknowledges; nil: unknown.
         package var flushesFirst: Bool?
-        /// Why it cannot be used; nil: it can.
+        /// Why it cannot be used; nil: it can be used.
         package var problem: String?
     }
 
@@ -50,20 +50,20 @@ package struct ClusterReport: OperatorAnswer {
     }
 }
 
-/// Looks at the servers of a cluster without changing anything there.
+/// Checks the servers of a cluster without changing anything there.
 package struct ClusterCheck {
     package static let oldestVersion = (major: 2, minor: 12)
 
     private let cluster: Configuration.Cluster
     private let seal: MemberSeal?
 
-    /// `identity`: the router's key; nil: it cannot be read, so that members' records are not compared.
+    /// `identity` is the router's key. If it is nil, members' records are not compared.
     package init(_ cluster: Configuration.Cluster, _ identity: KeyPair?) {
         self.cluster = cluster
         seal = identity.map { MemberSeal(secret: $0.secret.reveal()) }
     }
 
-    /// Throws an ``OperationError`` if files with credentials or certificates are invalid, or sockets cannot be
+    /// Throws an ``OperationError`` if files with credentials or certificates are invalid, or if sockets cannot be
     /// opened.
     package func run() async throws -> ClusterReport {
         let settings = try cluster.settings()
@@ -246,8 +246,8 @@ package struct ClusterCheck {
 extension Configuration.Cluster {
     var layout: ClusterLayout { ClusterLayout(prefix: prefix) }
 
-    /// How the servers are reached, with the credentials and certificates that the files hold now. Throws an
-    /// ``OperationError`` that names the key whose file is of no use.
+    /// The client settings, with the credentials and certificates that the files contain now. Throws an
+    /// ``OperationError`` that names the key of an unusable file.
     func settings() throws(OperationError) -> NATSSettings {
         var settings = NATSSettings(
             servers: servers.map { server in
@@ -308,13 +308,13 @@ extension Configuration.Cluster {
     }
 }
 
-/// Connects to one server and to no other.
+/// A connection to exactly one server, for checks.
 struct ServerProbe {
-    /// The client, once the server has let it in.
+    /// The connected client.
     let client: NATSClient
     let info: ServerInfo
 
-    /// Throws an ``OperationError`` with the reason when the server cannot be used.
+    /// Throws an ``OperationError`` with the reason if the server cannot be used.
     init(_ server: NATSServer, _ settings: NATSSettings, on loop: any EventLoop) async throws {
         var settings = settings
         settings.servers = settings.servers.filter { $0 == server }

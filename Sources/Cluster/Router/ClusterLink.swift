@@ -9,21 +9,21 @@ import Operations
 import RouterConfiguration
 import Storage
 
-/// A router's connection to the servers of its cluster: checked, and agreed with the other members on settings that
-/// never change.
+/// A router's connection to the servers of its cluster. The servers were checked, and the settings that all members
+/// share agree.
 package final class ClusterLink: Sendable {
-    /// Looks at servers that start together until one of them leads.
+    /// The number of checks while the servers are starting and have no leader yet.
     private static let looks = 20
-    /// How long servers may take to make streams: they elect a leader for each.
+    /// How long servers may take to create streams: they elect a leader for each.
     private static let timeout: Duration = .seconds(45)
 
-    /// To the other members, by the router's key.
+    /// The message channel to the other members, authenticated with the router's key.
     let line: MemberLine
     let settings: ClusterMember.Settings
     let partitioning: Partitioning
-    /// Each partition's limits of dead letters: its share of the configured ones.
+    /// The limits of one partition's dead letters: its share of the configured ones.
     let deadLetters: DeadLetterLimits
-    /// The claim on the store that the member serves.
+    /// The lock on this member's store.
     let claim: StoreClaim
     private let group: MultiThreadedEventLoopGroup
 
@@ -44,7 +44,7 @@ package final class ClusterLink: Sendable {
     }
 
     /// Joins with a store; nil: the configuration has no cluster. Throws an `OperationError` that names the obstacle.
-    /// `isTransfer`: the cluster is made of a store, or becomes one, and until that is done no member may join.
+    /// `isTransfer`: for a transfer between a store and the cluster, during which no member may join.
     package static func join(
         _ configuration: Configuration,
         _ claim: StoreClaim,
@@ -63,7 +63,7 @@ package final class ClusterLink: Sendable {
         settings.log.limits.deadLetters = deadLetters.isOn ? deadLetters.rows : 0
         settings.capacity = cluster.capacity
         settings.registryChanges = cluster.snapshotAfter
-        // All partitions together fill no more than half of the stream before they are snapshots.
+        // All partitions together fill at most half of the stream before snapshots truncate their logs.
         settings.log.snapshotBytes = min(settings.log.snapshotBytes, cluster.capacity.log / 2 / cluster.partitions)
         settings.configuration = configuration.fingerprintInCluster ?? ""
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -89,7 +89,7 @@ package final class ClusterLink: Sendable {
         }
     }
 
-    /// The same look at the servers that `carillon cluster check` takes.
+    /// Runs the checks of `carillon cluster check`.
     private static func check(_ cluster: Configuration.Cluster, _ identity: KeyPair, _ logger: Logger) async throws {
         var report = try await ClusterCheck(cluster, identity).run()
         for _ in 0..<looks where !report.isUsable {

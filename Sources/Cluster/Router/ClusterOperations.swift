@@ -2,24 +2,24 @@ import Console
 import Core
 import Operations
 
-/// The part of this member in operations on the cluster.
+/// Operations on the cluster that this member performs.
 protocol ClusterControl: Sendable {
     /// Nil once the member has left.
     var status: ClusterStatus? { get }
 
-    /// Has this member transfer all its partitions and take none, or take its share again.
+    /// Drains this member (it hands all partitions over and takes none), or ends that.
     func drain(_ isOn: Bool) throws(OperationError)
 
-    /// Tells all members which one must own a partition; nil: the default owner.
+    /// Sets the owner of a partition for all members; nil: the default owner.
     func move(_ partition: Int, to member: String?) async throws(OperationError)
 }
 
 /// The result of draining a member.
 package struct ClusterDrain: OperatorAnswer, Equatable {
     package var member: String
-    /// False: it takes its share again.
+    /// Whether the member is drained; false: it takes its share again.
     package var isDrained: Bool
-    /// Partitions that it owns now.
+    /// The number of partitions that it owns now.
     package var partitions: Int
 
     package var text: String {
@@ -35,7 +35,7 @@ package struct ClusterMove: OperatorAnswer, Equatable {
     package var partition: Int
     /// The requested owner; nil: the default owner.
     package var to: String?
-    /// The present owner; nil: none at this moment.
+    /// The current owner; nil: none yet.
     package var owner: String?
 
     package var text: String {
@@ -49,16 +49,16 @@ package struct ClusterMove: OperatorAnswer, Equatable {
 
 /// Shows the cluster, drains members and moves partitions.
 struct ClusterOperations: Sendable {
-    /// After this number of checks the response shows the remaining work.
+    /// The maximum of checks whether an operation is complete. After that the response shows the remaining work.
     private static let looks = 150
 
     private let control: any ClusterControl
-    /// How much waits in the partitions that a member owns, by their numbers.
+    /// Asks a member for the lengths of its partitions' queues, by partition.
     private let waiting: MemberQuestion<NoParameters, [Int: Int]>
     private let drains: MemberQuestion<Bool, Bool>
     private let pause: @Sendable () async -> Void
 
-    /// `pause` waits until the next look, a tenth of a second.
+    /// `pause` waits until the next check, a tenth of a second.
     init(
         _ control: any ClusterControl,
         _ survey: MemberSurvey,
@@ -72,7 +72,7 @@ struct ClusterOperations: Sendable {
         }
     }
 
-    /// The owners of partitions as this member sees them, and how much waits there as the owners say.
+    /// The owners of partitions as this member sees them, and the queue lengths that the owners report.
     func status() async throws -> ClusterStatus {
         var status = try known()
         let result = try await waiting.ask(NoParameters())
@@ -109,7 +109,7 @@ struct ClusterOperations: Sendable {
         }
         let status = try await look { status in
             let found = status.members.first { $0.name == name }
-            // The member's own record reaches the others a moment later.
+            // The member's record reaches the others a moment later.
             return found?.isDrained == !undo && (undo || found?.partitions == 0)
         }
         let partitions = status.members.first { $0.name == name }?.partitions ?? 0
@@ -153,7 +153,7 @@ struct ClusterOperations: Sendable {
         return status
     }
 
-    /// The cluster as it is when that holds, or after a while.
+    /// Waits until `isDone`, up to a limit, and returns the cluster's status.
     private func look(_ isDone: (ClusterStatus) -> Bool) async throws(OperationError) -> ClusterStatus {
         for _ in 0..<Self.looks {
             let status = try known()
@@ -181,7 +181,7 @@ extension ClusterStatus {
 }
 
 extension ClusterStatus.Member {
-    /// Whether partitions may be there.
+    /// Whether it may own partitions.
     fileprivate var isServing: Bool { isLiving && !isLeaving && !isDrained }
 }
 
@@ -196,7 +196,7 @@ extension ClusterPart {
         }
     }
 
-    /// The failure of all of them if the router is not in a cluster.
+    /// The error of all operations if the router is not in a cluster.
     package static let alone = OperationError.unknown(
         Sentence("serves-alone", [:], "this router is not a cluster member: its configuration has no block 'cluster'")
     )

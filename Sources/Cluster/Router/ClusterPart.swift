@@ -11,9 +11,9 @@ import Registry
 import RouterConfiguration
 import Synchronization
 
-/// This router as a member of a cluster: the partitions that it owns, and the way to the owners of the others.
+/// This router as a member of a cluster: it works on the partitions that it owns, and reaches the owners of the others.
 package final class ClusterPart: Membership {
-    /// The work for the partitions that this member owns.
+    /// The parts that work on this member's partitions.
     private struct Work {
         let registry: Registry
         let owned: OwnedPartitions
@@ -48,7 +48,7 @@ package final class ClusterPart: Membership {
 
     package func isCause(_ event: [UInt8]) -> Bool { box.member?.isKnown(event) ?? false }
 
-    /// Messages that no member wrote, unless the last one came more than a day ago.
+    /// Reports messages that no member wrote, until a day after the last one.
     package func issues(at now: Timestamp) -> [RouterStatus.Issue] {
         let seal = link.line.seal
         guard let last = seal.lastPassedOver, now - last < .days(1) else { return [] }
@@ -114,7 +114,7 @@ package final class ClusterPart: Membership {
         member.start()
     }
 
-    /// Hands all partitions over, so that no other member has to wait for a lease to end.
+    /// Leaves the cluster: hands all partitions over, so that no other member must wait for a lease to expire.
     package func stop(_ time: StopBudget) async {
         memberPeers.stop()
         let (member, work) = (box.member, state.withLock(\.self))
@@ -163,7 +163,7 @@ package final class ClusterPart: Membership {
 // MARK: For operators of the cluster
 
 extension ClusterPart: ClusterControl {
-    /// Nil once it has left.
+    /// Nil once this member has left.
     package var status: ClusterStatus? {
         guard let member = box.member, let work = state.withLock(\.self) else { return nil }
         let (leases, now) = member.view
@@ -223,7 +223,7 @@ extension ClusterPart: ClusterControl {
     static let leaving = OperationError.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
 }
 
-/// The member, which is made for the part that it works for.
+/// A holder of the member, which is created after the parts that use it.
 final class MemberBox: Sendable {
     private let box = Mutex<ClusterMember?>(nil)
 

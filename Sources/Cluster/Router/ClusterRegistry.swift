@@ -8,12 +8,12 @@ import Registry
 import Storage
 import Synchronization
 
-/// Takes up what other members write into the cluster's registry: when one says that it did, and now and then.
+/// Applies other members' changes of the cluster's registry: when notified, and once a second.
 final class RegistryFollower: Sendable {
     private struct State {
         var news: NATSClient.Subscription?
         var watch: Task<Void, Never>?
-        /// A check is scheduled and has not started.
+        /// Whether a check is scheduled and has not started.
         var willLook = false
     }
 
@@ -25,7 +25,7 @@ final class RegistryFollower: Sendable {
     private let trouble: ErrorLog
     private let state = Mutex(State())
 
-    /// `isCutOff` is called when this member is too far behind for the registry's log.
+    /// `isCutOff` is called if this member lags so far that the log no longer has the missing changes.
     init(
         _ link: ClusterLink,
         _ parts: OwnerParts,
@@ -42,7 +42,7 @@ final class RegistryFollower: Sendable {
 
     func start() throws {
         let news = try stream.news { [weak self] in self?.look() }
-        // Even if no news arrived.
+        // A notice may be lost.
         let watch = Task { [weak self] in
             while (try? await Task.sleep(for: .seconds(1))) != nil { self?.look() }
         }
@@ -56,7 +56,7 @@ final class RegistryFollower: Sendable {
         }
     }
 
-    /// One check covers all news that arrive before it starts.
+    /// Schedules a check. One check covers all notices that arrive before it starts.
     func look() {
         let isOrdered = state.withLock { state in
             defer { state.willLook = true }
@@ -100,14 +100,14 @@ struct StreamedRegistryLog: RegistryLog {
     }
 }
 
-/// Keeps the log of the cluster's registry short: now and then a snapshot takes the place of older changes. The member
-/// that owns the first partition writes it.
+/// Keeps the log of the cluster's registry short: regularly a snapshot replaces older changes. The owner of the first
+/// partition writes it.
 final class RegistryShortening: Sendable {
     private static let interval = DispatchTimeInterval.seconds(5)
 
     private let snapshots: RegistrySnapshots
     private let store: RegistryStore
-    /// After this number of changes a snapshot is written.
+    /// The number of changes after which a snapshot is written.
     private let changes: Int
     private let queue = DispatchQueue(label: "carillon.cluster-snapshots", qos: .utility)
     private let logger: Logger
@@ -119,7 +119,7 @@ final class RegistryShortening: Sendable {
         self.logger = logger
     }
 
-    /// Looks after it as long as `isHere` says; nil: no longer.
+    /// Checks every few seconds, and writes snapshots while `isHere` returns true. Ends when it returns nil.
     func begin(_ isHere: @escaping @Sendable () -> Bool?) {
         queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in
             guard let self, let here = isHere() else { return }
@@ -133,7 +133,7 @@ final class RegistryShortening: Sendable {
             let log = try snapshots.logState()
             let last = try snapshots.head()?.position ?? 0
             guard log.last > last else { return }
-            // A member that lags by less than a snapshot finds the missing changes, unless the stream lacks the space.
+            // Changes since the previous snapshot stay for members that lag, unless the stream lacks space.
             let isTight = log.maxBytes > 0 && log.bytes > UInt64(log.maxBytes) / 2
             guard isTight || log.last - last >= UInt64(changes) else { return }
             let file = SharedFile.path(besides: store.path)

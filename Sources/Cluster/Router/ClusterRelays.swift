@@ -5,13 +5,13 @@ import Nostr
 import Relays
 import Synchronization
 
-/// The relays of a cluster, each held by one member: the one that owns the partition in which the relay's URL is. So a
-/// relay moves with its partition, and how far it was read is in that partition's log.
+/// The relays of a cluster. Each is read by one member: the owner of the partition that its URL maps to. So a relay
+/// moves with its partition, whose log has the relay's read position.
 final class ClusterRelays: SharedRelays {
     private struct State {
         var relays: Relays?
         weak var member: ClusterMember?
-        /// Partitions whose relays this member must read, and the subset that it already reads.
+        /// The partitions whose relays this member must read, and those that it already reads.
         var wanted: Set<Int> = []
         var held: Set<Int> = []
         var subscriptions: [Int: NATSClient.Subscription] = [:]
@@ -20,13 +20,13 @@ final class ClusterRelays: SharedRelays {
         var fetches = 0
     }
 
-    /// How long other members may take beyond the time given in the request.
+    /// The extra time for other members' responses, beyond the request's timeout.
     private static let slack: Duration = .milliseconds(500)
     private static let findingBytes = 256 << 10
 
     private let link: ClusterLink
     private let partitions: PartitionIntakes
-    /// Tells findings of this process from others'.
+    /// Distinguishes this process's results from others'.
     private let name = UInt64.random(in: .min ... .max)
     private let state = Mutex(State())
     /// Serializes changes of the held partitions.
@@ -39,7 +39,7 @@ final class ClusterRelays: SharedRelays {
 
     private var line: MemberLine { link.line }
 
-    /// Tells the account watch what to read here, and receives its progress.
+    /// Tells the account watch which relays to read here, and receives read positions.
     var sharing: RelaySharing {
         RelaySharing(
             part: { [partitioning = link.partitioning] in partitioning.partition(of: $0) },
@@ -50,10 +50,10 @@ final class ClusterRelays: SharedRelays {
         )
     }
 
-    /// Nil: no relays are held now.
+    /// Sets the relays of this router; nil: it reads none from now on.
     func serve(_ relays: Relays?) { state.withLock { $0.relays = relays } }
 
-    /// Marks go to the logs of this member from now on.
+    /// Stores read positions in the logs of this member from now on.
     func begin(for member: ClusterMember) {
         let findings = try? line.subscribe(link.settings.layout.findings) { [weak self] content, _ in
             self?.learn(content)
@@ -68,7 +68,7 @@ final class ClusterRelays: SharedRelays {
 
     // MARK: Held partitions
 
-    /// This member owns a partition, whose relays another member may have read so far.
+    /// Starts to read a partition's relays from these read positions, which another member may have reached.
     func take(_ partition: Int, _ marks: [String: Int64]) {
         let relays = state.withLock { state in
             state.wanted.insert(partition)
@@ -94,7 +94,7 @@ final class ClusterRelays: SharedRelays {
         }
     }
 
-    /// Returns when nothing more is read for a partition, and how far its relays were read is on its way to the log.
+    /// Stops reading a partition's relays. Returns when their read positions are on the way to the log.
     func leave(_ partition: Int) async {
         await withCheckedContinuation { continuation in leave(partition) { continuation.resume() } }
     }
@@ -115,19 +115,19 @@ final class ClusterRelays: SharedRelays {
     }
 }
 
-// MARK: Asking where a relay is held
+// MARK: Fetching from other members' relays
 
 extension ClusterRelays {
-    /// A request to the member that holds relays.
+    /// A request to the member that reads some relays.
     private struct Question: Codable {
-        /// Empty: the operator's.
+        /// Their URLs; empty: the operator's relays.
         var relays: [String]
         /// A REQ (NIP-01) with the filters.
         var request: String
         var milliseconds: Int64
     }
 
-    /// Relays held by other members count as connected: a request soon shows if they are not.
+    /// Relays of other members count as connected: a request soon shows if they are not.
     func isConnected(besidesOperators: Bool) -> Bool {
         guard let relays = state.withLock(\.relays) else { return false }
         return relays.pool.isConnected(besidesOperators: besidesOperators) || !relays.operators.allSatisfy(isHere)
@@ -152,7 +152,7 @@ extension ClusterRelays {
             let isHere = state.withLock { $0.held.contains(partition) }
             if isHere {
                 let connected = relays.pool.connected(among: asked)
-                // From none it would ask all.
+                // An empty list would mean all relays.
                 if connected.isEmpty {
                     join.end(isAnswered: false)
                 } else {
@@ -184,7 +184,7 @@ extension ClusterRelays {
         }
     }
 
-    /// Another member asks for what relays have that are held here.
+    /// Fetches stored events for another member from relays that this member reads.
     private func fetch(_ content: [UInt8], replyTo: String?) {
         guard let replyTo, let relays = state.withLock(\.relays),
             let question = try? JSONDecoder().decode(Question.self, from: Data(content)),
@@ -195,7 +195,7 @@ extension ClusterRelays {
         let asked = question.relays.prefix(256).compactMap { RelayURL($0) }.filter(isHere)
         let connected = relays.pool.connected(among: asked)
         let answer: @Sendable (Bool) -> Void = { [line] isAnswered in
-            // A member that misses it waits only as long as its own timeout.
+            // A member that misses the response waits until its own timeout.
             try? line.publish(replyTo, [isAnswered ? 1 : 0])
         }
         guard !connected.isEmpty else { return answer(false) }
@@ -207,7 +207,7 @@ extension ClusterRelays {
         }
     }
 
-    /// Partitions of this member or of others may have asked for them.
+    /// Takes fetched events. This member's partitions or other members may have requested them.
     func found(_ events: [[UInt8]]) {
         partitions.learn(events)
         guard state.withLock({ $0.fetches > 0 }) else { return }
@@ -222,12 +222,12 @@ extension ClusterRelays {
     private func publish(_ events: inout [[UInt8]]) {
         guard !events.isEmpty else { return }
         let batch = HandOverBatch(HandOverBatch.ID(sender: name, number: 0), events)
-        // A member that misses it does without it.
+        // A member that misses the events continues without them.
         try? line.publish(link.settings.layout.findings, batch.bytes)
         events = []
     }
 
-    /// Takes a result that another member found.
+    /// Takes events that another member fetched.
     private func learn(_ content: [UInt8]) {
         guard let batch = try? HandOverBatch(content), batch.id.sender != name else { return }
         partitions.learn(batch.items)
@@ -235,6 +235,6 @@ extension ClusterRelays {
 }
 
 extension Partitioning {
-    /// The partition whose owner holds a relay.
+    /// The partition whose owner reads a relay.
     func partition(of relay: RelayURL) -> Int { partition(of: Array(relay.text.utf8)) }
 }

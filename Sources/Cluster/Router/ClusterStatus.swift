@@ -3,25 +3,25 @@ import Core
 import Operations
 import RouterConfiguration
 
-/// A router's cluster, as this member sees it.
+/// The state of a router's cluster, as this member sees it.
 package struct ClusterStatus: OperatorAnswer, Equatable {
     package struct Member: Codable, Sendable, Equatable {
         package var name: String
-        /// Partitions that it owns.
+        /// The number of partitions that it owns.
         package var partitions: Int
-        /// False: it went away without a word.
+        /// Whether it is alive; false: it disappeared without leaving.
         package var isLiving = true
-        /// It hands its partitions over and takes none, since it stops.
+        /// Whether it is stopping: it hands its partitions over and takes none.
         package var isLeaving = false
-        /// It owns none as long as others can, since an operator drained it.
+        /// Whether an operator drained it: it owns none as long as other members can.
         package var isDrained = false
-        /// Of Carillon.
+        /// Its version of Carillon.
         package var version: String?
         /// The newest format that it reads.
         package var wire: Int
         /// When it started.
         package var since: String?
-        /// A hash of its configuration; empty: it has no file.
+        /// A hash of its configuration; empty: it has no configuration file.
         package var configuration = ""
         /// Whether its configuration equals the queried member's.
         package var hasSameConfiguration: Bool
@@ -36,7 +36,7 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
 
     package struct Partition: Codable, Sendable, Equatable {
         package var partition: Int
-        /// Nil: this member knows no owner.
+        /// The owner; nil: unknown to this member.
         package var owner: String?
         /// Queued deliveries, if the owner reports them.
         package var waiting: Int?
@@ -44,18 +44,18 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         package var movedTo: String?
     }
 
-    /// The member that was asked.
+    /// The name of the queried member.
     package var name: String
     package var prefix: String
     package var isConnected: Bool
-    /// Changes of the registry that it has.
+    /// The position of the last registry change that it has.
     package var registry: Int
     package var members: [Member]
     package var partitions: [Partition]
-    /// Deliveries that were due in partitions which the queried member took over from one that did not drain, since its
-    /// start. They may have been sent before, under the same id.
+    /// Deliveries that were due in partitions that the queried member took over from one that did not drain, since its
+    /// start. They may have been sent twice, under the same ID.
     package var repeats = 0
-    /// Messages over NATS that no member wrote, which the member that was asked passed over since it started.
+    /// Messages over NATS that no member wrote and that the queried member rejected, since its start.
     package var passedOver = 0
     /// The members asked for queue lengths; nil: only this one.
     package var asked: MembersAsked?
@@ -63,10 +63,10 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
     /// Partitions without a known owner.
     package var ownerless: Int { partitions.count { $0.owner == nil } }
 
-    /// Partitions that the member that was asked works on.
+    /// The number of partitions that the queried member works on.
     package var owned: Int { partitions.count { $0.waiting != nil } }
 
-    /// How much waits, by partition, in those that the member that was asked works on.
+    /// The queue lengths of the partitions that the queried member works on.
     var waitingByPartition: [Int: Int] {
         partitions.reduce(into: [:]) { $0[$1.partition] = $1.waiting }
     }
@@ -95,7 +95,7 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
     }
 }
 
-/// The members of a router's cluster, side by side.
+/// The members of a router's cluster, for comparison.
 package struct MemberList: OperatorAnswer, Equatable {
     package var members: [ClusterStatus.Member]
 

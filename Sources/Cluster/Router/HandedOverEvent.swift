@@ -4,9 +4,9 @@ import Operations
 import Pipeline
 import Synchronization
 
-/// An event on its way to the owner of a partition: where it came in (1 byte), up to where the sender had the registry
-/// (8 bytes, big-endian), the keys that its client proved to have (1 byte for their number, and 32 for each), and its
-/// JSON. For a requested notification, the request comes before the JSON, after its length (4 bytes, big-endian).
+/// An event for the owner of a partition. Its encoding: the source (1 byte), the sender's registry position (8 bytes,
+/// big-endian), the keys that the client authenticated (1 byte for their number, 32 for each), and the JSON. A
+/// requested notification has its request before the JSON, after its length (4 bytes, big-endian).
 struct HandedOverEvent {
     /// The event's source, if the owner's stages distinguish it.
     struct Origin: Hashable {
@@ -41,7 +41,7 @@ struct HandedOverEvent {
 
         var isRequest: Bool { door == .request }
 
-        /// Nil: the request cannot be read.
+        /// Restores the event's source; nil: the request cannot be decoded.
         func source(_ order: ([UInt8]) -> NotificationOrder?) -> EventSource? {
             switch door {
             case .request: order(request).map { .api($0) }
@@ -74,7 +74,7 @@ struct HandedOverEvent {
         return bytes + json
     }
 
-    /// Nil: the bytes, which are untrusted, are not a valid event.
+    /// Decodes untrusted bytes; nil if they are not valid.
     init?(_ bytes: [UInt8]) {
         guard bytes.count > 10, let door = Origin.Door(rawValue: bytes[0]) else { return nil }
         registry = bytes[1..<9].reduce(0) { $0 << 8 | UInt64($1) }
@@ -95,7 +95,7 @@ struct HandedOverEvent {
     }
 }
 
-/// Waits for several, and calls `ended` once with the notes of all, or with nil if one went wrong.
+/// Waits for several results, and calls `ended` once with all notes, or with nil if any of them failed.
 final class HandOverJoin: Sendable {
     private let state: Mutex<(open: Int, notes: HandOverNotes?)>
     private let ended: @Sendable (HandOverNotes?) -> Void
@@ -106,7 +106,7 @@ final class HandOverJoin: Sendable {
         if count == 0 { ended([:]) }
     }
 
-    /// `notes`: nil where one went wrong.
+    /// Adds a result; nil: it failed.
     func end(_ notes: HandOverNotes?) {
         let (isLast, all) = state.withLock { state in
             state.open -= 1
@@ -118,13 +118,13 @@ final class HandOverJoin: Sendable {
 }
 
 extension NotificationOrder.Counts {
-    /// As owners of partitions note them for the member that took the request: numbers in ASCII, with spaces between.
+    /// The encoding of the counts in an owner's note: decimal numbers separated by spaces.
     var bytes: [UInt8] {
         let numbers = [devices, queued, held].map(String.init) + (heldUntil.map { ["\($0.milliseconds)"] } ?? [])
         return Array(numbers.joined(separator: " ").utf8)
     }
 
-    /// Nil: the bytes, which are untrusted, are not valid counts.
+    /// Decodes untrusted bytes; nil if they are not valid.
     init?(bytes: [UInt8]) {
         let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ").compactMap { Int64($0) }
         guard (3...4).contains(numbers.count) else { return nil }

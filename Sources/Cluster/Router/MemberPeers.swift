@@ -5,9 +5,9 @@ import Operations
 import RouterConfiguration
 import Synchronization
 
-/// The other members, as operators' questions reach them: by request and reply over NATS, one subject a member.
+/// Passes operators' requests to the other members: request and reply over NATS, one subject per member.
 final class MemberPeers: Sendable {
-    /// Questions that are answered at a time. Members ask for few, and each may take a while.
+    /// The maximum of concurrent requests. Members send few, and each may take a while.
     private static let maxQuestions = 16
 
     private struct State {
@@ -26,7 +26,7 @@ final class MemberPeers: Sendable {
 
     private var line: MemberLine { link.line }
 
-    /// Answers the questions of others by `survey`, and shows them in `stream`.
+    /// Answers other members' requests with `survey`, and shows their live events in `stream`.
     func answer(by survey: MemberSurvey, _ stream: LiveStream) {
         state.withLock { $0.answer = survey.answer }
         stream.share(with: self)
@@ -96,7 +96,7 @@ extension MemberPeers: Peers {
     }
 
     func tell(_ bytes: [UInt8], to member: String) {
-        // A member that misses it sees that by the next number.
+        // A member that misses it notices that by the next message's number.
         try? line.publish(link.settings.layout.live(to: member), bytes)
     }
 }

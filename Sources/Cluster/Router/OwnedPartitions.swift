@@ -9,8 +9,8 @@ import RouterConfiguration
 import Storage
 import Synchronization
 
-/// The partitions that this member owns: each has a runner, which is made when its log is open, and ended when it is no
-/// longer this member's.
+/// The partitions that this member owns. Each has a runner, which is created when its log is open and ends when another
+/// member takes the partition over.
 final class OwnedPartitions: Sendable {
     private enum Entry {
         /// The runner is being made; until then the store applies the log's records.
@@ -20,15 +20,15 @@ final class OwnedPartitions: Sendable {
 
     private struct State {
         var entries: [Int: Entry] = [:]
-        /// Numbers the openings of a partition, so that results for an earlier one are discarded.
+        /// Counts the openings of each partition, so that results of earlier ones are discarded.
         var openings: [Int: Int] = [:]
-        /// Of partitions that could not be served since they were opened.
+        /// Error logs of partitions that could not be opened so far.
         var failures: [Int: ErrorLog] = [:]
-        /// Deliveries that were due when they were taken over from a member that did not drain.
+        /// Deliveries that were due at the takeover from a member that did not drain.
         var repeats = 0
     }
 
-    /// After a partition could not be opened.
+    /// The delay before a partition that could not be opened is retried.
     private static let pause = DispatchTimeInterval.milliseconds(250)
 
     private let link: ClusterLink
@@ -40,7 +40,7 @@ final class OwnedPartitions: Sendable {
     private let making = DispatchQueue(label: "carillon.cluster-partitions")
     private let state = Mutex(State())
 
-    /// `catchUp` has the registry looked at soon.
+    /// `catchUp` schedules a check for registry changes.
     init(
         _ link: ClusterLink,
         _ parts: OwnerParts,
@@ -56,13 +56,13 @@ final class OwnedPartitions: Sendable {
     private var registry: Registry { parts.stores.registry }
     private var member: ClusterMember? { box.member }
 
-    /// Deliveries that may have been sent twice, under one id: a member that left without draining may have sent them,
-    /// and this one has sent them since.
+    /// The number of deliveries that may have been sent twice, under the same ID: the former owner left without
+    /// draining.
     var repeats: Int { state.withLock(\.repeats) }
 
     var isEmpty: Bool { state.withLock(\.entries.isEmpty) }
 
-    /// Their stores, for operators.
+    /// Their stores, for operators and maintenance.
     var stores: [WorkingStore] {
         state.withLock(\.entries).sorted { $0.key < $1.key }.compactMap { partition, entry in
             guard case .running(let runner, let store) = entry else { return nil }
@@ -70,14 +70,14 @@ final class OwnedPartitions: Sendable {
         }
     }
 
-    /// Deliveries that wait in each that is served.
+    /// The queue length of each running partition.
     var waiting: [Int: Int] {
         state.withLock(\.entries).compactMapValues { entry in
             if case .running(let runner, _) = entry { runner.courier.waiting } else { nil }
         }
     }
 
-    /// Ends all of them immediately.
+    /// Ends all runners immediately.
     func abandon() {
         let entries = state.withLock { state in
             defer { state.entries = [:] }
@@ -164,7 +164,7 @@ extension OwnedPartitions: PartitionWork {
     func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (HandOverNotes?) -> Void) {
         guard case .running(let runner, _) = state.withLock({ $0.entries[partition] }) else { return taken(nil) }
         let events = items.enumerated().compactMap { place, item in HandedOverEvent(item).map { (place, $0) } }
-        // Otherwise an event might match no account here although the sender knows one.
+        // With an older registry, an event might match no account here although the sender knows one.
         let position = registry.sharedPosition
         guard events.allSatisfy({ $0.1.registry <= position }) else {
             catchUp()
@@ -205,13 +205,13 @@ extension OwnedPartitions: PartitionWork {
     }
 }
 
-/// The pipelines of the partitions that this member owns, for what all of them learn from.
+/// The inputs of this member's pipelines, for events and settings that concern all of them.
 final class PartitionIntakes: Sendable {
     private let intakes = Mutex<[Int: Intake]>([:])
 
     func set(_ intake: Intake?, of partition: Int) { intakes.withLock { $0[partition] = intake } }
 
-    /// Events that relays were asked for.
+    /// Passes fetched events to all pipelines.
     func learn(_ events: [[UInt8]]) {
         for intake in intakes.withLock({ Array($0.values) }) {
             intake.submit(Submission(events: events, source: .relay(.fetched)) { _ in })

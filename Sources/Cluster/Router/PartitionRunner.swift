@@ -12,10 +12,10 @@ import Push
 import Registry
 import RouterConfiguration
 
-/// A partition that this member owns: one pipeline for its accounts and one courier for the resulting deliveries, over
+/// The work on a partition that this member owns: a pipeline for its accounts and a courier for their deliveries, on
 /// the partition's log.
 final class PartitionRunner: Sendable {
-    /// How long a moving partition may take to finish accepted events and attempts in progress.
+    /// How long a moving partition may take to finish accepted events and attempts in flight.
     private static let timeout: Duration = .seconds(5)
 
     let intake = Intake()
@@ -27,7 +27,7 @@ final class PartitionRunner: Sendable {
     private let logger: Logger
     private let now: @Sendable () -> Timestamp
 
-    /// Attempts nothing before ``start()``. `maySend` is asked before each attempt. Throws when the registry cannot be
+    /// Sends nothing before ``start()``. `maySend` is checked before each attempt. Throws if the registry cannot be
     /// read.
     init(
         _ store: LoggedStore,
@@ -77,8 +77,8 @@ final class PartitionRunner: Sendable {
         )
     }
 
-    /// Takes events from other members, each with its place in the batch. Calls `taken` with the counts of requested
-    /// notifications; with nil if not all events are kept.
+    /// Takes events from other members, each with its index in the batch. Calls `taken` with the counts of requested
+    /// notifications, or with nil if not all results are stored.
     func take(_ events: [(Int, HandedOverEvent)], taken: @escaping @Sendable (HandOverNotes?) -> Void) {
         // Each request is counted separately.
         let groups = Dictionary(grouping: events) { place, event in
@@ -87,7 +87,7 @@ final class PartitionRunner: Sendable {
         let join = HandOverJoin(groups.count, ended: taken)
         for (group, events) in groups {
             guard let source = group.origin.source(parts.order(of:)) else {
-                // It would come again for ever, and everything in its batch with it.
+                // A failure would make the sender repeat its whole batch forever.
                 logger.error("Skipped a requested notification that this member's rules cannot read")
                 join.end([:])
                 continue
@@ -106,14 +106,14 @@ final class PartitionRunner: Sendable {
 
     private struct EventGroup: Hashable {
         let origin: HandedOverEvent.Origin
-        /// In the batch; nil: of several events.
+        /// Its index in the batch; nil: a group of events.
         let place: Int?
     }
 
-    /// Ends in order: finishes accepted events and attempts in progress.
+    /// Finishes accepted events and attempts in flight, in this order.
     func drain() async {
         intake.close()
-        // After the end there is nothing to abandon.
+        // A late alarm has no effect.
         alarm.ring(at: now() + Self.timeout) { [intake] in intake.abandon() }
         await pipeline.join()
         await courier.shutdown(deadline: now() + Self.timeout)
@@ -127,7 +127,7 @@ final class PartitionRunner: Sendable {
     }
 }
 
-/// The devices, as long as this member may send to them.
+/// A device directory that fails while this member may not send to the devices.
 private struct LeasedDevices: DeviceDirectory {
     struct NoLease: Error, CustomStringConvertible {
         let description = "the lease of the partition is not renewed; sending is paused"
@@ -149,14 +149,14 @@ private struct LeasedDevices: DeviceDirectory {
 }
 
 extension OwnerParts {
-    /// The order in a request that another member has taken; nil: it cannot be read here.
+    /// Decodes a request that another member received; nil if this member cannot read it.
     fileprivate func order(of request: [UInt8]) -> NotificationOrder? {
         Notifier.order(of: request, settings.rules, KnownPlatforms(outgoing.plugins))
     }
 }
 
 extension PipelineSettings {
-    /// The same for a partition's pipeline: the file of contexts belongs to the router's main pipeline.
+    /// These settings for a partition's pipeline: the context file belongs to the router's main pipeline.
     var ofPartition: PipelineSettings {
         var settings = self
         settings.contextPath = nil

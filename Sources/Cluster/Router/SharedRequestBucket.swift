@@ -5,11 +5,11 @@ import Delivery
 import Foundation
 import Operations
 
-/// Requests for notifications in a bucket of JetStream, so that an Idempotency-Key counts at all members: under a
-/// digest of sender and key when a request arrives, and under the request's id once its events are kept. Both expire
-/// after a day.
+/// Stores requests for notifications in a JetStream bucket, so that an Idempotency-Key is valid at all members. The key
+/// is a digest of sender and Idempotency-Key when a request arrives, and the request's ID once its events are stored.
+/// Entries expire after a day.
 struct SharedRequestBucket: SharedRequests {
-    /// A ``RequestRecord``. Bytes are hexadecimal digits.
+    /// The JSON form of a ``RequestRecord``. Bytes are in hexadecimal digits.
     private struct Record: Codable {
         var id: String
         var sender: String
@@ -29,7 +29,7 @@ struct SharedRequestBucket: SharedRequests {
             answer = record.answer
         }
 
-        /// Nil: it is not a valid record.
+        /// The decoded record; nil if it is invalid.
         var record: RequestRecord? {
             guard let id = Hex.decode(id), id.count == 16, let sender = Hex.decode(sender), let body = Hex.decode(body)
             else { return nil }
@@ -45,7 +45,7 @@ struct SharedRequestBucket: SharedRequests {
         }
     }
 
-    /// Tries to be first, or to find who was.
+    /// The maximum of attempts to store a request or find an earlier one.
     private static let attempts = 3
 
     private let bucket: KeyValueBucket
@@ -59,7 +59,7 @@ struct SharedRequestBucket: SharedRequests {
     }
 
     func remember(_ record: RequestRecord) async throws -> RequestRecord {
-        // No client can ask for it again.
+        // Without an Idempotency-Key, no client can repeat the request.
         guard let place = Self.place(record) else { return record }
         var revision: UInt64 = 0
         var failure: NATSError?
@@ -101,7 +101,7 @@ struct SharedRequestBucket: SharedRequests {
 
     private static func place(_ id: [UInt8]) -> String { "r.\(Hex.encode(id))" }
 
-    /// Nil: it has no key.
+    /// The key for a request; nil if it has no Idempotency-Key.
     private static func place(_ record: RequestRecord) -> String? {
         record.key.map { "k.\(Hex.encode(SHA256.hash(record.sender + $0)))" }
     }

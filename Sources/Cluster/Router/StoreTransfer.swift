@@ -11,8 +11,8 @@ import Registry
 import Relays
 import RouterConfiguration
 
-/// Converts a single router's store to a cluster, and back. No router or member may run during that. After any
-/// interruption the same command continues.
+/// Converts a single router's store to a cluster, and back. Stop the router and all members before. After an
+/// interruption, run the same command to continue.
 package struct StoreTransfer: Sendable {
     /// The transferred amounts.
     package struct Report: Sendable {
@@ -20,16 +20,16 @@ package struct StoreTransfer: Sendable {
         package var held = 0
         package var deadLetters = 0
         package var relays = 0
-        /// Of devices that are no longer registered.
+        /// Deliveries that were omitted because their devices are no longer registered.
         package var leftOut = 0
-        /// It had been done before.
+        /// Whether an earlier run had completed it.
         package var wasDone = false
     }
 
-    /// A line about the current step.
+    /// Takes one line about the current step.
     package typealias Progress = @Sendable (String) -> Void
 
-    /// The interest bits of a key for which relays are asked.
+    /// The interest bits of a key that relays are asked about.
     private static let bitsAsked: UInt8 = 3
 
     private let configuration: Configuration
@@ -41,10 +41,10 @@ package struct StoreTransfer: Sendable {
         self.progress = progress
     }
 
-    /// Throws an `OperationError` with the obstacle.
+    /// Converts the store to a cluster. Throws an `OperationError` with the obstacle.
     package func adopt() async throws -> Report { try await said { try await self.adoptStore() } }
 
-    /// The same.
+    /// Converts the cluster to a store. Throws an `OperationError` with the obstacle.
     package func export() async throws -> Report { try await said { try await self.exportCluster() } }
 
     /// Converts a member's store to a single router's, if the servers have lost the cluster: keeps registrations, loses
@@ -97,7 +97,7 @@ package struct StoreTransfer: Sendable {
         return link
     }
 
-    /// The id of the transfer that was started here, or a new one.
+    /// The ID of the transfer that this store has started, or a new one.
     private func id(_ kind: TransferRecord.Kind, _ store: RegistryStore) throws -> (id: String, isKnown: Bool) {
         guard let known = try store.transfer() else { return ("\(kind.rawValue)-\(DeliveryIDs.fresh())", false) }
         guard known.hasPrefix(kind.rawValue + "-") else {
@@ -114,7 +114,7 @@ package struct StoreTransfer: Sendable {
         return try keys.table().former.flatMap { try keys.pair(of: $0.key, by: claim.identity) }
     }
 
-    // MARK: A store becomes a cluster
+    // MARK: Store to cluster
 
     private func adoptStore() async throws -> Report {
         guard FileManager.default.fileExists(atPath: configuration.storePath) else {
@@ -210,13 +210,13 @@ package struct StoreTransfer: Sendable {
                 try await transfer.store(state, in: partition)
             }
         }
-        // From here on the cluster has them.
+        // From here on the deliveries belong to the cluster.
         try OutboxTransfer(outbox).dropEverything { partitions[$0] != nil }
         outbox.settle()
         return report
     }
 
-    // MARK: A cluster becomes a store
+    // MARK: Cluster to store
 
     private func exportCluster() async throws -> Report {
         let claim = try StoreClaim(configuration, logger: logger)
@@ -277,7 +277,7 @@ package struct StoreTransfer: Sendable {
         _ transfer: ClusterTransfer,
         _ report: inout Report
     ) async throws -> [String: Int64] {
-        // Its tables are those of this version before it is copied.
+        // Migrates the tables to this version before the copy.
         try Outbox(path: files.present).settle()
         let outbox = try Outbox(
             path: try files.begin(),
@@ -303,7 +303,7 @@ package struct StoreTransfer: Sendable {
         return marks
     }
 
-    /// Runs what blocks on a thread that may wait.
+    /// Runs blocking work on a thread that may block.
     private func waiting<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
             DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }

@@ -2,7 +2,7 @@ import Delivery
 import Foundation
 import Push
 
-/// A single router's outbox, split by the partitions of the new cluster.
+/// A single router's outbox, divided into the partitions of the new cluster.
 struct PartitionedOutbox {
     private let outbox: Outbox
     private let partitions: [DeviceID: Int]
@@ -10,8 +10,8 @@ struct PartitionedOutbox {
     private let limits: PartitionState.Limits
     private let atOnce: Int
 
-    /// `partitions` are those of the registered devices, `count` is how many the cluster has, `limits` apply to each.
-    /// `atOnce`: deliveries that are in memory together.
+    /// `partitions` maps the registered devices, `count` is the number of partitions, `limits` apply to each. `atOnce`
+    /// is the maximum of deliveries in memory.
     init(
         _ outbox: Outbox,
         _ partitions: [DeviceID: Int],
@@ -23,8 +23,8 @@ struct PartitionedOutbox {
         self.atOnce = atOnce
     }
 
-    /// Partitions in groups that fit into memory, and the number of deliveries omitted because their devices are no
-    /// longer registered.
+    /// Groups partitions so that each group fits into memory. Also returns the number of deliveries that are omitted
+    /// because their devices are no longer registered.
     func groups() throws -> (groups: [Range<Int>], leftOut: Int) {
         var counts = Array(repeating: 0, count: count)
         var leftOut = 0
@@ -48,7 +48,7 @@ struct PartitionedOutbox {
         var states: [Int: PartitionState] = [:]
         for partition in group { states[partition] = PartitionState(limits: limits) }
         func partition(of device: DeviceID) -> Int? { partitions[device].flatMap { group.contains($0) ? $0 : nil } }
-        // The accounts of an event are no longer known, so each partition remembers the newest.
+        // An event's accounts are no longer known, so each partition remembers the newest events.
         var causes: [[UInt8]] = []
         try outbox.forEachCause { causes.append(Array($0)) }
         causes = causes.suffix(limits.causes)
@@ -72,8 +72,8 @@ struct PartitionedOutbox {
     }
 }
 
-/// The outbox that an export fills. It replaces the present one when it is complete. The present one is kept until
-/// then, so that an interrupted export can restart from it.
+/// The outbox file that an export writes. It replaces the current one once it is complete. A copy of the current one is
+/// kept until then, so that an interrupted export can start again.
 struct ExportedOutbox {
     private static let ends = ["", "-wal", "-shm"]
 
@@ -84,7 +84,7 @@ struct ExportedOutbox {
 
     init(_ path: String) { present = path }
 
-    /// Returns the path of the new one, which starts as a copy of the present one.
+    /// Returns the path of the new file, which starts as a copy of the current one.
     func begin() throws -> String {
         if !FileManager.default.fileExists(atPath: former) { try copy(present, former) }
         try remove(new)
@@ -92,7 +92,7 @@ struct ExportedOutbox {
         return new
     }
 
-    /// The new one is whole and closed.
+    /// Replaces the current file by the new one, which must be complete and closed.
     func use() throws {
         try remove(new, ends: ["-wal", "-shm"])
         try remove(present, ends: ["-wal", "-shm"])
@@ -101,7 +101,7 @@ struct ExportedOutbox {
 
     func removeFormer() { try? remove(former) }
 
-    /// The copy gets its name when it is whole.
+    /// Copies a file; the target gets its name only when it is complete.
     private func copy(_ source: String, _ target: String) throws {
         try remove(target + "-new")
         try FileManager.default.copyItem(atPath: source, toPath: target + "-new")

@@ -9,7 +9,7 @@ final class Exchange: @unchecked Sendable {
     let request: HTTPRequest
     let url: URLParts
     let deadline: Deadline
-    /// How often a server refused it unprocessed.
+    /// How many times a server refused it without processing it.
     var refusals = 0
     /// Whether it has given up its slot in libcurl (``TransferQueue/slow(_:)``).
     var isSlow = false

@@ -5,14 +5,14 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// All outgoing HTTP: our own HTTP/2 connections for busy origins, libcurl for everything else.
+/// The client for all outgoing HTTP: our own HTTP/2 connections for busy origins and users' URLs, libcurl for the rest.
 ///
 ///     let http = try HTTPLanes(configuration: .init(), group: group, logger: logger)
 ///     http.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
 ///     await http.shutdown()  // before the group's
 ///
-/// libcurl carries requests to other origins that are not busy, to those without HTTP/2, and all requests through a
-/// proxy that does not tunnel.
+/// libcurl carries requests to origins that are not busy or lack HTTP/2, and all requests through a proxy without
+/// tunnels.
 package final class HTTPLanes: HTTPSender {
     private let pool: ConnectionPool
     private let curl: CurlClients
@@ -62,7 +62,7 @@ package final class HTTPLanes: HTTPSender {
         if request.untrustedURL, let address = url.origin.address, !dialer.addressGuard.permits(address) {
             return Self.refuse(.forbiddenAddress, completion)
         }
-        // A few milliseconds do not matter, and the exact clock takes as long as all the rest here.
+        // The rough clock suffices; reading the exact one would double the cost of this function.
         let deadline = Deadline.nowRoughly() + request.timeout
         let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
         guard isForPool(exchange) ? pool.send(exchange) : curl.send(exchange) else {
@@ -70,15 +70,15 @@ package final class HTTPLanes: HTTPSender {
         }
     }
 
-    /// Whether a request uses our own HTTP/2 connections. libcurl serves origins with few requests; a user's server
-    /// could keep its HTTP/2 code busy with endless frames.
+    /// Whether a request uses our own HTTP/2 connections: to busy origins, which they serve faster, and to users' URLs,
+    /// whose servers could keep libcurl's HTTP/2 code busy with endless frames.
     private func isForPool(_ exchange: Exchange) -> Bool {
         guard dialer.canDial, exchange.url.origin.isSecure else { return false }
         if exchange.request.multiplexed || exchange.request.untrustedURL { return true }
         return busyOrigins.withLock { $0.note(exchange.url.origin, now: .now()) }
     }
 
-    /// Why no request to a user's URL can ever be sent; nil if it depends on the addresses of its name. A proxy checks
+    /// Why requests to a user's URL can never be sent; nil if that depends on the addresses of its name. A proxy checks
     /// addresses itself.
     package func objection(toUserURL url: String) -> HTTPError.Reason? {
         guard let url = URLParts(url) else { return .invalidURL }
@@ -145,7 +145,7 @@ struct AccountSender: HTTPSender {
 
 /// Counts of outgoing HTTP at one moment, for metrics.
 package struct HTTPSnapshot: Sendable, Hashable {
-    /// All HTTP/2 connections to one origin, or to all origins that users chose.
+    /// Counts for one origin, or for all origins that users chose together.
     package struct OriginCount: Sendable, Hashable {
         /// Connections that are open.
         package var connections = 0
@@ -210,19 +210,19 @@ extension AddressGuard {
     }
 }
 
-/// Finds origins with enough requests for our own HTTP/2 connections to pay off, although no plugin marks them as busy:
-/// a request over one of these takes a tenth of libcurl's processor time. The caller supplies the time.
+/// Finds busy origins that no plugin marks as such. A request over our own HTTP/2 connections takes a tenth of
+/// libcurl's processor time. The caller supplies the time.
 ///
-/// Users choose origins, so it tracks a bounded number, each for up to a minute.
+/// It tracks a bounded number of origins, each for up to a minute.
 struct BusyOrigins {
     private let often: Int
     private let limit: Int
     private var counts: [Origin: Int] = [:]
-    /// Those that were busy in the last period.
+    /// The origins that were busy in the previous period.
     private var former: Set<Origin> = []
     private var end: Deadline = .distantPast
 
-    /// An origin is busy from `often` requests in half a minute. Up to `limit` are counted at a time.
+    /// An origin is busy from `often` requests within half a minute. Up to `limit` origins are counted at a time.
     init(often: Int = 3, limit: Int = 8_192) {
         self.often = often
         self.limit = limit

@@ -11,12 +11,12 @@ extension HTTPLanes {
         /// libcurl otherwise. Only the proxy resolves names, so it must check users' addresses. Default: none; the
         /// environment is ignored.
         package var proxy: String?
-        /// Settings of the connections to busy origins.
+        /// Settings of our own HTTP/2 connections.
         package var lanes: ConnectionSettings
         /// The maximum of busy origins. Users' URLs may take three quarters; requests to more use libcurl. Default:
         /// 1,536.
         package var multiplexedOrigins = 1_536
-        /// Limits of the requests to all other origins.
+        /// Limits of the requests that libcurl carries.
         package var curl: CurlLimits
         /// Stops requests that must no longer be sent. Default: none.
         package var gate: RequestGate?

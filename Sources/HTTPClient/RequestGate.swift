@@ -1,18 +1,18 @@
 import Core
 import Synchronization
 
-/// Whether requests may start now. A clustered router may send while its leases last. If it stalls, others take over,
-/// and its waiting requests must not be sent when it resumes.
+/// A gate that stops requests of a clustered router whose leases have expired. If the router stalls, other members take
+/// over, and its waiting requests must not be sent when it resumes.
 ///
-/// The check comes just before a request or a stream's bytes are written, because a thread can stall anywhere before.
+/// Check ``isOpen`` just before the bytes of a request are written, because a thread can stall anywhere before.
 package final class RequestGate: Sendable {
-    /// The delay before a closed gate reopens: requests for work that was given up may still arrive from a plugin.
+    /// How long after reopening the gate stays closed: a plugin may still send requests for work that was given up.
     private static let rest: Duration = .seconds(1)
 
     private let now: @Sendable () -> Deadline
-    /// Milliseconds on that clock, because a `Deadline` cannot be atomic. No request starts from this time on.
+    /// When the gate closes, in milliseconds of `now`, because a `Deadline` cannot be atomic.
     private let closesAt = Atomic<Int64>(Deadline.distantFuture.milliseconds)
-    /// No request starts before this time.
+    /// When the gate opens, in the same unit.
     private let opensAt = Atomic<Int64>(Deadline.distantPast.milliseconds)
 
     /// An open gate. `now` must not stop while the machine sleeps.

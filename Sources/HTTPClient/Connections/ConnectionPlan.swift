@@ -5,7 +5,7 @@ struct ConnectionPlan {
     enum Decision: Equatable {
         case none
         case connect
-        /// Not before this time.
+        /// Connect, but not before this time.
         case connectAt(Deadline)
     }
 

@@ -59,7 +59,7 @@ final class ConnectionPool: Sendable {
             switch place(of: exchange) {
             case .found(let origin):
                 if origin.post(exchange) { return true }
-                // It has ended in the meantime.
+                // The origin has ended in the meantime.
                 shared.state.withLock { $0.table.forget(origin) }
             case .new(let origin, let leaves):
                 for origin in leaves { origin.leave() }

@@ -165,7 +165,7 @@ final class OriginConnections: @unchecked Sendable {
             // A connection that refuses a request takes no others.
             guard !isRefused || connection.free == 0 else { break }
         }
-        // Including those that are full now.
+        // Also flushes connections that are full now.
         for connection in connections { connection.flush() }
     }
 

@@ -39,7 +39,7 @@ package struct ProxyTunnel: Sendable {
         do {
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandlers([head, encoder, decoder], position: .first)
-            // After those, because it sends its request as soon as it is added.
+            // Added last, because it sends its request as soon as it is added.
             try pipeline.addHandlers(
                 [
                     NIOHTTP1ProxyConnectHandler(

@@ -39,7 +39,7 @@ struct TLSConnector: Connector {
         }
         return dialer.dial(route.origin, isGuarded: route.isGuarded, timeout: timeout, on: loop)
             .flatMapThrowing { channel in
-                // Only now: several channels exist while addresses race, and one of them wins.
+                // Added only to the winner of several channels that race to different addresses.
                 try channel.pipeline.syncOperations.addHandlers([
                     dialer.tlsHandler(for: route.origin, context),
                     ConnectionHandler(connection: connection.value),

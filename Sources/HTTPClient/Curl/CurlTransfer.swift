@@ -57,7 +57,6 @@ final class CurlTransfer {
         return !wasRepeated
     }
 
-    /// Notes that libcurl has opened a socket for this request.
     func opened(_ socket: curl_socket_t) { opened.append(socket) }
 
     /// Notes that the response is complete.

@@ -6,7 +6,7 @@ import NIOCore
 ///
 /// `@unchecked Sendable`: once made, it is used only on that thread.
 final class CurlWorker: @unchecked Sendable {
-    /// The next work for the thread.
+    /// Work that other threads left for this one.
     struct WorkItem {
         enum Shutdown {
             case none, whenDone, now
@@ -34,7 +34,7 @@ final class CurlWorker: @unchecked Sendable {
     private let addressGuard: AddressGuard
     private let scope: ConnectionScope?
     private let roots: SharedRoots?
-    /// Starts to resolve a host; the addresses come with an errand. Nil: libcurl or a proxy resolves hosts.
+    /// Starts to resolve a host; the addresses come with a later work item. Nil: libcurl or a proxy resolves hosts.
     private let lookUp: (@Sendable (Exchange) -> Void)?
     private let connections: KeptConnections
     /// Requests that have not ended.
@@ -72,9 +72,10 @@ final class CurlWorker: @unchecked Sendable {
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.curl.connectionsPerHost)
     }
 
-    /// Works until an errand requests a stop, then fails all remaining requests.
+    /// Works until a work item requests a stop, then fails all remaining requests.
     ///
-    /// - Parameter nextErrand: Called with the number of requests that completed since the last call.
+    /// - Parameter nextErrand: Returns the next work item. It gets the number of requests that completed since the last
+    ///   call.
     func run(nextErrand: (_ finished: Int) -> WorkItem) {
         while true {
             let errand = nextErrand(finished)
@@ -194,7 +195,7 @@ final class CurlWorker: @unchecked Sendable {
             .map(\.transfer)
     }
 
-    /// Ends transfers whose servers send endlessly.
+    /// Ends transfers whose servers send endless data.
     private func stopFloods() {
         let now = Deadline.now()
         guard now - floodsCheckedAt >= Self.floodInterval else { return }
@@ -215,7 +216,7 @@ final class CurlWorker: @unchecked Sendable {
         admitted.giveBack(exchange.request.share)
     }
 
-    /// Fails transfers that no server has seen yet.
+    /// Fails the transfers whose requests were not sent yet, because the gate is closed.
     private func holdBack() {
         for transfer in transfers.values where !transfer.mayHaveBeenProcessed {
             curl_multi_remove_handle(multi, transfer.easy)

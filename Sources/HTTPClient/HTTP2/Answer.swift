@@ -108,7 +108,6 @@ struct AnswerBlock {
         fields.append(name: name, value: value)
     }
 
-    /// Moves the fields out.
     mutating func takeFields() -> HTTPFields {
         var taken = HTTPFields()
         swap(&taken, &fields)
@@ -178,7 +177,6 @@ struct FieldBlock {
         fields = AnswerBlock(areTrailers: areTrailers)
     }
 
-    /// Moves its content out.
     mutating func takeFields() -> AnswerBlock {
         var taken = AnswerBlock(areTrailers: fields.areTrailers)
         swap(&taken, &fields)

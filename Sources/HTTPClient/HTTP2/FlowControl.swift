@@ -56,9 +56,9 @@ struct SendWindow {
 
     func available(initially size: Int) -> Int { size + granted }
 
-    /// How much more DATA until the peer updates its window, for peers that do so by halves (most do). A frame that
-    /// ends exactly there gets both halves of a used-up window back together. After a longer frame, the rest is less
-    /// than half, and the peer holds it back until more data comes.
+    /// How many more bytes of DATA make the peer update its window. Most peers do that when half of it is used. A frame
+    /// that ends exactly there gets both halves of a used-up window back together. After a longer frame, the rest is
+    /// less than half, and the peer holds it back until more data comes.
     func untilUpdate(initially size: Int) -> Int {
         let half = size / 2
         let used = -granted

@@ -65,7 +65,7 @@ struct HPACKEncoder {
         return lines[index].isWorthInserting(value)
     }
 
-    /// Writes a field without a line, after all lines are taken.
+    /// Writes a field whose name has no ``FieldLine``, because all of these are taken.
     private func appendStranger(
         name: UnsafeBufferPointer<UInt8>,
         value: UnsafeBufferPointer<UInt8>,
@@ -159,7 +159,7 @@ extension HPACKEncoder {
     }
 
     private static let contentLength: StaticString = "content-length"
-    /// Two lengths and an index, five bytes each, and a first byte; the content's length is counted in.
+    /// A field's overhead in bytes: a first byte, an index, two lengths (five bytes each), a content length's digits.
     private static let perField = 36
 }
 

@@ -3,7 +3,7 @@ import NIOCore
 
 /// A request to an endpoint, with validated parameters.
 package struct APICall: Sendable {
-    /// The client; nil: unauthenticated, at a public endpoint.
+    /// The authenticated client; nil for an unauthenticated one, at a public endpoint.
     package let principal: APIPrincipal?
     private let path: [String: String]
     /// Query parameters by name, undecoded beyond percent-encoding.
@@ -170,7 +170,7 @@ package protocol APIAuthenticator: Sendable {
 
 /// A secret that grants access to the API.
 package struct APIToken: Sendable, Concealed {
-    /// Shorter tokens could be guessed.
+    /// The minimum length in bytes; shorter tokens could be guessed.
     package static let leastBytes = 16
 
     private let bytes: [UInt8]

@@ -73,7 +73,7 @@ final class CallLimits: Sendable {
 
     // MARK: Concurrency limits
 
-    /// Runs `body` if there is capacity. Half of it stays reserved for operators, whatever users send.
+    /// Runs `body` if there is capacity. Requests that accounts sign may use up to half of it.
     func work<Answer>(for access: APIAccess, _ body: () async throws -> Answer) async throws -> Answer {
         let isAdmitted = state.withLock { state in
             switch access {

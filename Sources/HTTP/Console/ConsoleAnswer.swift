@@ -76,7 +76,7 @@ package struct ConsoleAnswer: Sendable {
 
 /// A live body that ends with the client's permission: its token may expire or be revoked while it reads.
 final class GuardedBody: LiveBody {
-    /// Checking is cheap, but not free.
+    /// The interval of checks, which are cheap, but not free.
     private static let pause: Duration = .seconds(10)
 
     private let body: any LiveBody

@@ -5,7 +5,7 @@ import HummingbirdCore
 import Listeners
 import NIOCore
 
-/// Answers requests: checks credentials, access and limits, then calls the endpoint.
+/// Answers API requests: checks credentials, access and limits, then calls the endpoint.
 final class ConsoleHandler: Sendable {
     private let configuration: ConsoleConfiguration
     /// Nil: every client that can connect has the operator's access.
@@ -131,7 +131,7 @@ final class ConsoleHandler: Sendable {
         case .nothing where principal == nil && isVersioned, .wrongMethod where principal == nil && isVersioned:
             throw Self.unauthorized(access)
         case .nothing:
-            // A NIP-46 session has neither pages nor probes.
+            // In a NIP-46 session there are neither pages nor probes.
             let others = configuration.pages.isEmpty ? "" : "/console/, /me/, /healthz, /readyz, /metrics or "
             throw APIError(404, "expected \(others)a path of /v1/openapi.json")
         case .wrongMethod(let allow): throw APIError.wrongMethod(allow: allow)
@@ -155,7 +155,7 @@ final class ConsoleHandler: Sendable {
         }
     }
 
-    /// Ends when the client's permission ends.
+    /// Makes the body end when the client's permission ends.
     private func guarded(_ body: any LiveBody, _ head: APIRequestHead) -> any LiveBody {
         guard let authenticator else { return body }
         let match = routes.match(head.method, head.target.prefix { $0 != "?" })
@@ -193,8 +193,8 @@ final class ConsoleHandler: Sendable {
 
     // MARK: Answers
 
-    /// Pages of any site may request their visitor's data: the proof is signed for this one request, and no browser
-    /// adds it automatically.
+    /// CORS fields. Pages of any site may request their visitor's data: the proof is signed for this one request, and
+    /// no browser adds it automatically.
     private static let leave = [
         "access-control-allow-origin": "*", "access-control-expose-headers": "etag, retry-after, x-request-id",
     ]

@@ -54,7 +54,7 @@ package struct MetricFamily: Sendable, Equatable {
     }
 }
 
-/// One line of a metric.
+/// A line of a metric.
 package struct MetricSample: Sendable, Equatable {
     /// Appended to the metric's name.
     package let suffix: String

@@ -7,8 +7,8 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// Takes a connection's slot and keeps it while a request is in progress. Closes a connection whose client does not
-/// send a request in time.
+/// A channel handler that takes a slot for its connection, and protects the slot while a request is in progress. It
+/// closes the connection if the client does not send a request in time.
 ///
 /// Until its whole request has arrived a connection counts as silent: it is evicted first when slots run out.
 final class PlaceKeeper: ChannelDuplexHandler, RemovableChannelHandler {

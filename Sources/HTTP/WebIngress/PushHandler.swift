@@ -143,7 +143,7 @@ final class SenderLimits: Sendable {
 
     private struct Tables {
         var clients: ClientRates
-        /// The number of refusals sent as responses before a client's connections are closed.
+        /// Limits the refusals that are sent as responses; above the limit, the client's connections are closed.
         var rates: ClientRates
         var bytes: ClientRates
         /// By the hash of the device token, so that memory holds no tokens.
@@ -190,7 +190,7 @@ final class SenderLimits: Sendable {
         return isAdmitted
     }
 
-    /// How long the client of a refused request must wait; nil if the request may pass. Throws if the client got that
+    /// How long a client above its rate limit must wait; nil if the request may pass. Throws if the client got that
     /// response too often.
     func pause(ofRequestFrom client: ClientAddress?, now: Timestamp) throws(RequestError) -> Duration? {
         // An address of this machine may be a proxy for all clients.
@@ -205,7 +205,7 @@ final class SenderLimits: Sendable {
         return pause
     }
 
-    /// The same for a message to a device.
+    /// How long the sender of a message must wait, if its device gets too many; nil if it may pass.
     func pause(ofMessageFor resource: PushResource, now: Timestamp) -> Duration? {
         var hasher = Hasher()
         hasher.combine(resource.deviceToken)

@@ -30,7 +30,7 @@ package struct IngressPlatform: Sendable, Hashable {
 ///
 /// For a message that cannot be decrypted, or does not fit into a notification, the payload is the block with only `i`.
 struct PushPayload {
-    /// A plugin's encoding may be up to this much longer than ours.
+    /// A plugin's encoding may be up to this many bytes longer than ours.
     private static let margin = 64
     /// The signal of all pushes; apps do not see it.
     private static let signal = Signal(rawValue: "push")

@@ -18,11 +18,11 @@ static const unsigned char console_console_texts_js[] = {
 #embed "../Console/console-texts.js"
 };
 
-// The shared style sheet, and the console's own.
 static const unsigned char console_yesterday_js[] = {
 #embed "../Console/yesterday.js"
 };
 
+// The shared style sheet, and the console's own.
 static const unsigned char console_style_css[] = {
 #embed "../Subscribe/style.css"
 ,

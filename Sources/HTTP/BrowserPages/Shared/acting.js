@@ -3,7 +3,7 @@
 import { find, show } from "./dom.js"
 import { Problem } from "./signer.js"
 
-/** `say` finds a text in the current language; `explain` turns a ``Problem`` into texts and nodes. */
+/** Makes a page's helpers. `say` finds a text; `explain` turns a ``Problem`` into texts and nodes. */
 export const acting = (say, explain) => {
   /** Shows one message: a problem or the progress. */
   const report = (progress, problem) => {

@@ -11,7 +11,7 @@ const quotations = new Set(["detail", "error"])
 export const tone = step =>
   step === "delivered" ? "good" : ["held", "batched", "in-turn", "queued", "retry", "postponed", "reduced", "misconfigured", "requeued", "moved"].includes(step) ? "open" : "quiet"
 
-/** `when` draws a point in time. */
+/** A translator of messages into one language. `when` draws a point in time. */
 export class Sentences {
   #texts
   #when

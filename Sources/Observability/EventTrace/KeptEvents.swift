@@ -7,8 +7,8 @@ import Pipeline
 import Storage
 import Synchronization
 
-/// Whole events of the last hours, so that an operator can see the effect of other rules on them. Off unless the
-/// configuration enables it. The content of messages is never kept.
+/// A store of whole events of the last hours, with which an operator can try other rules (`carillon rules diff`). Off
+/// unless the configuration enables it. The content of messages is never kept.
 ///
 /// It never blocks callers: events that the disk is too slow for are dropped. A damaged file, or one of another
 /// version, is replaced by a new one.
@@ -17,7 +17,7 @@ package final class KeptEvents: Sendable {
         var events: [KeptEvent] = []
         var bytes = 0
         var withdrawn: [Deletion] = []
-        /// Too many deletions came to wait: all kept events must be removed.
+        /// Too many deletions were waiting, so all kept events must be removed.
         var isOverrun = false
         var isScheduled = false
         var isClosed = false
@@ -161,7 +161,7 @@ extension KeptEvents {
     package func withdrawn(_ deletion: Deletion) {
         add { [maxWithdrawn] pending in
             guard pending.withdrawn.count < maxWithdrawn, !pending.isOverrun else {
-                // The deleted events are among the kept or waiting ones.
+                // The deletions were dropped, so every kept or waiting event may be a deleted one.
                 pending.isOverrun = true
                 pending.events = []
                 pending.withdrawn = []

@@ -4,7 +4,7 @@ import GRDB
 import Nostr
 import Storage
 
-/// The database under ``KeptEvents``.
+/// The database file of ``KeptEvents``.
 struct KeptEventsFile {
     private let queue: DatabaseQueue
     /// The total size of its events.
@@ -41,7 +41,7 @@ struct KeptEventsFile {
         var configuration = Configuration()
         configuration.busyMode = .timeout(1)
         configuration.label = "carillon kept events"
-        // Forgotten events must not stay in the file.
+        // The bytes of deleted events must not stay in the file.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         switch try queue.read(file.state) {

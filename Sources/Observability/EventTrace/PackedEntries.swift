@@ -28,7 +28,7 @@ struct PackedEntries {
     private var lastRow: Int64 = 0
     private var lastTime: Int64 = 0
 
-    /// Clears it, but keeps its memory.
+    /// Removes all entries, but keeps the memory.
     mutating func removeAll() {
         writer.removeAll()
         count = 0
@@ -157,7 +157,7 @@ struct TraceRecord: Sendable {
     /// Nil: no owner.
     var owner: TraceEntry.Owner?
     let delivery: DeliveryID?
-    /// Whether any stranger can cause it at will.
+    /// Whether strangers can cause it at will.
     let isStray: Bool
     /// See ``TraceEntry/isWholePush``.
     let isWholePush: Bool
@@ -210,7 +210,7 @@ struct TraceRecords: Sendable {
         return try fields.bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[place])) }
     }
 
-    /// Clears it, but keeps its memory.
+    /// Removes all entries, but keeps the memory.
     mutating func removeAll() {
         records.removeAll(keepingCapacity: true)
         fields.removeAll()
@@ -246,7 +246,7 @@ struct TracePlace {
     let index: Int
     /// The event under which it is found; nil: its delivery.
     let event: EventID?
-    /// Whether it belongs in the crowd's segments.
+    /// Whether it goes to the segments for owners of many entries.
     let isOfCrowd: Bool
 }
 

@@ -4,10 +4,10 @@ import Nostr
 import Pipeline
 import Push
 
-/// One step of an event or a delivery.
+/// A recorded step of an event or a delivery.
 package struct TraceEntry: Sendable, Hashable {
     package enum Content: Sendable, Hashable {
-        /// A step of the pipeline, by its word; other versions have other words.
+        /// A step of the pipeline, by its word; other versions may have other words.
         case step(String)
         /// A decision about a delivery.
         case report(Report)
@@ -70,7 +70,7 @@ package struct TraceEntry: Sendable, Hashable {
     package var member: String?
     /// Nil: no owner.
     var owner: Owner?
-    /// Whether any stranger can cause it at will.
+    /// Whether strangers can cause it at will.
     let isStray: Bool
 
     /// The delivery that `delivery` was merged into; nil if it was not.

@@ -4,7 +4,7 @@ import Nostr
 import Push
 import Storage
 
-/// The database file under a ``TraceStore``.
+/// The database file of a ``TraceStore``.
 struct TraceFile {
     /// How long the status of a device is kept.
     private static let deviceMemory: Duration = .days(90)
@@ -31,7 +31,7 @@ struct TraceFile {
 
     /// How long a step waits for the end of its push.
     static let timeout: Duration = .milliseconds(300)
-    /// The maximum of waiting steps: a crowd's steps share rows anyway, and would take megabytes.
+    /// The maximum of waiting steps. A crowd's steps share rows in any case, and would take megabytes.
     private static let maxWaiting = 4_096
 
     /// The number of entries that wait for the next ``write(_:_:pauses:isLast:at:)``.

@@ -6,7 +6,7 @@ import Nostr
 import Push
 import Storage
 
-/// Reads a trace without changing it, even while a router writes to it.
+/// Reads a trace without changing it, even while a router writes it.
 package struct TraceReader: Sendable {
     package let path: String
 
@@ -70,7 +70,7 @@ package struct TraceReader: Sendable {
 
 /// Why a trace cannot be written or read. Names the file, but none of its content.
 package enum TraceError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A database, but not a trace.
+    /// It is another program's database.
     case foreign(String)
     /// Another version of Carillon wrote it.
     case otherVersion(String)

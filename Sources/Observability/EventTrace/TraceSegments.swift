@@ -6,14 +6,14 @@ import Storage
 /// Decides which table the next entries go to, and which tables have expired. A trace has about ten tables, so that old
 /// entries are dropped a table at a time, without a search. Pure.
 ///
-/// An owner of many entries has the rest in the crowd's tables. If there are too many entries, the larger of the two
-/// parts shrinks, so that a few owners cannot push out all others.
+/// Entries of an owner beyond a limit go to separate tables, "the crowd's". If there are too many entries, the larger
+/// of the two parts shrinks, so that a few owners cannot push out all others.
 struct TraceSegments: Equatable {
     struct Segment: Equatable {
         let number: Int64
         let beganAt: Timestamp
         var rows: Int
-        /// Whether it is for owners of many entries.
+        /// Whether it takes the excess entries of owners with many.
         var isOfCrowd = false
     }
 
@@ -28,9 +28,9 @@ struct TraceSegments: Equatable {
     private let limits: TraceLimits
     /// In creation order. The last one of each kind is written to.
     private(set) var segments: [Segment]
-    /// In the last segment that is not the crowd's, since the start.
+    /// The number of stray entries in the last segment that is not the crowd's, since the start.
     private var strays = 0
-    /// The same by owner.
+    /// The number of entries there by owner.
     private var entries: [TraceEntry.Owner: Int] = [:]
 
     init(_ segments: [Segment] = [], limits: TraceLimits) {

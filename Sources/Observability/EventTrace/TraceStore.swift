@@ -8,8 +8,8 @@ import Push
 import Storage
 import Synchronization
 
-/// Keeps the steps of events and deliveries in a file for a while, so that an operator can explain why a device was not
-/// notified. Holds neither content nor tokens.
+/// A store of the steps of events and deliveries, so that an operator can explain why a device was not notified. It
+/// holds neither content nor tokens.
 ///
 /// It never blocks callers: entries that its disk is too slow for or refuses are lost and counted. A damaged file is
 /// renamed with `.damaged` appended, and replaced.
@@ -21,7 +21,7 @@ package final class TraceStore: Sendable {
         var pauses: [QueueName: TracedPause] = [:]
         var hasOtherPauses = false
         var isScheduled = false
-        /// The same for the statuses that wait longer than entries.
+        /// Whether a write is scheduled for the statuses, which wait longer than entries.
         var areStatusesScheduled = false
         var isClosed = false
         /// Empty memory for entries. New memory for each write took a tenth of a crowd's CPU time in page faults

@@ -5,7 +5,7 @@ import Logging
 import Push
 import Storage
 
-/// Opens a trace's file on demand, and handles errors. Belongs to one thread at a time.
+/// Opens a trace's file on demand, and handles its errors. Belongs to one thread at a time.
 struct TraceWriter {
     /// The delay before another try to open the file.
     static let pause: Duration = .seconds(10)
@@ -15,7 +15,7 @@ struct TraceWriter {
     private let limits: TraceLimits
     private let logger: Logger
     private var file: TraceFile?
-    /// The paused queues in its file; nil: perhaps those of an earlier router.
+    /// The pauses in the file; nil: unknown, perhaps those of an earlier router.
     private var writtenPauses: [QueueName: TracedPause]?
     /// When it may be opened again after an error, and when old devices are next removed.
     private var opensAt = Timestamp.distantPast
@@ -68,7 +68,7 @@ struct TraceWriter {
         writtenPauses = nil
     }
 
-    /// Nil after an error, which is logged when it first occurs, and during the delay after one.
+    /// Runs `body`. Returns nil after an error, which is logged when it first occurs, and during the delay after one.
     private mutating func attempt<Value>(at now: Timestamp, _ body: (inout TraceWriter) throws -> Value) -> Value? {
         guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return nil }
         let value: Value

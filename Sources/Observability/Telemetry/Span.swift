@@ -183,7 +183,7 @@ package struct TraceIDs: Sendable {
     }
 }
 
-/// Shared by the spans of one event.
+/// The trace to which the spans of one event belong.
 package struct TraceContext: Sendable, Hashable {
     /// 32 hex digits.
     package let trace: String

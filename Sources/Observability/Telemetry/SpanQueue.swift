@@ -1,6 +1,6 @@
 import Core
 
-/// Spans that wait for the collector: bounded, sent in batches, one request at a time. Pure.
+/// A queue of spans for the collector: bounded, sent in batches, one request at a time. Pure.
 struct SpanQueue {
     enum Action: Equatable {
         case nothing

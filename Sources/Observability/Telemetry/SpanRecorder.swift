@@ -30,7 +30,7 @@ struct SpanRecorder {
 
     private let ids: TraceIDs
     private var deliveries: [DeliveryID: OpenDelivery] = [:]
-    /// Waiting events, for example for a name.
+    /// The root spans of events that still wait, for example for a name.
     private var roots: [EventID: Span] = [:]
     /// Recently ended roots: another step of their events starts no second one.
     private var endedRoots = Recent<EventID>(limit: Self.rootLimit)
@@ -72,7 +72,7 @@ struct SpanRecorder {
         return finished
     }
 
-    /// Adds a step to the root of its event. False: there is no root.
+    /// Adds a step to the root span of its event. Returns false if there is none.
     private mutating func add(
         _ step: TraceStep,
         to event: EventID,
@@ -92,7 +92,7 @@ struct SpanRecorder {
         return true
     }
 
-    /// Adds a step of a delivery, its first one if an event is named; `context` is that event's.
+    /// Adds a step of a delivery. `context` is that of the event that the step names, if any.
     private mutating func add(
         _ step: TraceStep,
         to delivery: DeliveryID,

@@ -40,7 +40,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// Throws an error of the file with headers.
+    /// Throws if the file with headers cannot be used.
     package init(
         _ settings: TracingSettings,
         ids: TraceIDs,

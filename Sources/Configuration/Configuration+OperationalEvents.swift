@@ -23,7 +23,7 @@ package enum OperationalEventKind: String, Sendable, CaseIterable, Codable {
     /// A relay requires authentication.
     case relayAuthRequired = "relay.auth_required"
 
-    /// Events about the router, not about one device: the default for accounts.
+    /// The kinds about the router, not about one device: the default for accounts.
     package static let ofRouter = Set(allCases).subtracting([.deviceGone, .deviceFailing, .deviceDisabled])
 }
 

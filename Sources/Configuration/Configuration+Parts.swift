@@ -6,7 +6,7 @@ import Relays
 import Rules
 
 extension Configuration {
-    /// Which accounts the router watches on which relays.
+    /// The settings of the account watch, which decides which accounts are read on which relays.
     package var accountWatch: AccountWatch.Configuration {
         var watch = AccountWatch.Configuration()
         watch.always = relays.always

@@ -6,7 +6,6 @@ import Push
 package struct BlockFingerprint: Sendable, Hashable {
     private let digest: [UInt8]
 
-    /// Reads the files.
     package init(of json: String, _ files: BlockFiles = BlockFiles()) {
         var parts = [Array(json.utf8)]
         for file in files.named(in: json) {

@@ -11,7 +11,7 @@ struct RelayLimit: Sendable {
     private let apply: @Sendable (inout Configuration.Relay, Int) -> Void
     private let read: @Sendable (Configuration.Relay) -> Int
 
-    /// The default.
+    /// The default value.
     var standard: Int { read(Configuration.Relay()) }
 
     private init(

@@ -40,7 +40,6 @@ extension Configuration.Plugins {
 }
 
 extension ConfigurationReader {
-    /// Reads the block `plugins`.
     func plugins(_ value: YAMLValue) -> Configuration.Plugins {
         var plugins = Configuration.Plugins(folders: pluginFolders)
         plugins.place = (value.file.name, value.place.line, value.place.column)

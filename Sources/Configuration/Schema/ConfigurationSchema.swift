@@ -6,9 +6,7 @@ import Rules
 /// The JSON Schemas of the files that operators write, as in `contrib/schema`, composed from the descriptions of the
 /// loaded plugins.
 package enum Schemas {
-    /// Returns the schema of rules files.
     package static func rules(_ platforms: PlatformCatalog) -> String { RuleSchema.text(platforms: platforms) }
-    /// Returns the schema of the configuration file.
     package static func configuration(_ platforms: PlatformCatalog) -> String {
         ConfigurationSchema.schema(platforms).prettyPrinted + "\n"
     }

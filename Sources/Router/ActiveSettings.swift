@@ -45,7 +45,6 @@ package final class ActiveSettings: Sendable {
 }
 
 extension Configuration {
-    /// The pipeline's settings.
     func pipelineSettings(
         _ rules: RuleBook,
         _ filters: Filters,

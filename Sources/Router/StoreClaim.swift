@@ -73,8 +73,7 @@ package struct RouterError: Error, CustomStringConvertible {
             + "would send the other members' pushes again. carillon cluster export turns it into a separate store"
     )
 
-    /// Refuses to run as root, which would leave files that the service can no longer use, at paths that the service
-    /// can choose.
+    /// The error for root in another user's directory, where it would leave files that the service can no longer use.
     static func foreignFolder(of path: String, _ owner: FolderOwner) -> RouterError {
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         return RouterError(

@@ -83,7 +83,7 @@ package struct ConnectionSettings: Sendable {
     package var backoffLimit: Duration = .minutes(1)
     /// After this silence the next request is sent with a PING, to check whether the connection is alive.
     package var doubtAfterSilence: Duration = .minutes(1)
-    /// After this silence an idle connection gets a PING.
+    /// After this silence a connection gets a PING.
     package var pingAfterSilence: Duration = .hours(1)
     /// Timeout for the response to a PING.
     package var pingTimeout: Duration = .seconds(5)

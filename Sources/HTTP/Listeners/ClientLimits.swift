@@ -122,9 +122,9 @@ package struct ClientAddress: Hashable, Sendable {
         }
     }
 
-    /// The address's first bits, starting at the highest.
+    /// An IPv4 address, or the first 64 bits of an IPv6 address or network.
     private let bits: UInt64
-    /// How many of the bits count.
+    /// The number of bits that identify an IPv6 client or network; 4 marks an IPv4 address.
     private let length: UInt8
     package let isLoopback: Bool
 

@@ -26,7 +26,7 @@ extension Configuration.Plugins {
     static let deadlineRange = 1...600
     /// The allowed time limits for synchronous calls such as checks, in seconds.
     static let questionDeadlineRange = 1...60
-    /// The minimum memory that plugins need to work; 0: no limit.
+    /// The minimum that plugins need to work, in MiB; 0: no limit.
     static let leastMemory = 32
     static let memoryRange = 0...1_048_576
     /// In percent of one core; 0: no limit.

@@ -56,7 +56,7 @@ struct PendingStatuses: Sendable {
 
     /// Statuses of the devices that wait to be written.
     private(set) var statuses: [DeviceID: DeviceStatus] = [:]
-    /// Those that were written since ``begin``.
+    /// The devices that were written since ``begin``.
     private var written: Set<DeviceID> = []
     private var begin: Timestamp?
 

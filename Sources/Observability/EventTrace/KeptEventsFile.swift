@@ -90,8 +90,8 @@ struct KeptEventsFile {
 
     func close() { try? queue.close() }
 
-    /// Returns the number of bytes added: 0 if the event is already stored. Accounts of several partitions are inserted
-    /// one after the other.
+    /// Returns the number of bytes added: 0 if the event is already stored. An event for accounts of several partitions
+    /// comes once for each partition; its accounts are merged.
     private static func insert(_ kept: KeptEvent, in db: Database) throws -> Int {
         let event = kept.event
         let json = Data(event.json)

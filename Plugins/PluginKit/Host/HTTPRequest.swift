@@ -2,6 +2,12 @@ internal import CarillonABI
 import Core
 
 /// An HTTP request for the host to send, built in two buffers so that a delivery needs few allocations.
+///
+/// ```swift
+/// var request = HTTPRequest("POST", url: "https://push.example.com/send", options: .multiplex)
+/// request.addHeader("content-type", "application/json")
+/// request.body = Array(#"{"count":1}"#.utf8)
+/// ```
 public struct HTTPRequest: ~Copyable {
     private struct Field {
         let name: Range<Int>
@@ -20,7 +26,7 @@ public struct HTTPRequest: ~Copyable {
 
         /// A busy origin: the host keeps HTTP/2 connections to it.
         public static let multiplex = Options(rawValue: 1 << 0)
-        /// The URL came from a user: no private addresses, no redirects.
+        /// The URL came from a user: the host refuses private addresses.
         public static let untrustedURL = Options(rawValue: 1 << 1)
     }
 
@@ -32,9 +38,9 @@ public struct HTTPRequest: ~Copyable {
 
     /// The request body. Default: empty.
     public var body: [UInt8] = []
-    /// The time until the last byte of the response. Zero: the host's default.
+    /// The time until the last byte of the response, up to 60 s. Default (zero): 30 s.
     public var timeout: Duration = .zero
-    /// The size at which the host truncates a response body, in bytes. 0: the host's default.
+    /// The size at which the host truncates a response body, in bytes, up to 1 MiB. Default (0): 64 KiB.
     public var maxResponseBytes: UInt32 = 0
     /// The connection group, up to 128 printable bytes. Requests of different groups never share a connection, and a
     /// new group opens new ones. Empty: connections are shared with all instances.
@@ -118,7 +124,7 @@ public struct HTTPRequest: ~Copyable {
     }
 }
 
-/// Encodes any text as a header value (RFC 2047).
+/// Encodes any text as a header value (RFC 2047): `Zoë` becomes `=?UTF-8?Q?Zo=C3=AB?=`.
 public enum EncodedWords {
     /// Bytes in one encoded word, which may have 75 characters, three for each byte.
     private static let wordLimit = 20

@@ -1,7 +1,8 @@
 package import CarillonABI
 import Core
 
-/// The response to a request, or the reason why there is none; borrowed for the duration of the completion.
+/// The response to a request, or the reason why there is none; borrowed for the duration of the completion. The host
+/// follows no redirects. Example: `if response.status == 429 { delay = response.retryAfter(now: .now()) }`.
 public struct HTTPResponse: ~Copyable {
     private let abi: carillon_http_response
 
@@ -52,6 +53,8 @@ public struct HTTPResponse: ~Copyable {
 /// The outcome is never ``Outcome/Kind/misconfigured``. Users choose the push services, so a service that responds 401
 /// or 403 must not stop the messages to all others: the message is dropped and the device stays registered. A request
 /// to slow down applies only to that service's host.
+///
+/// Example: `ticket.complete(PushServiceAnswer(response, now: .now()).outcome)`.
 public struct PushServiceAnswer {
     /// The HTTP status, 100 to 599.
     public let status: UInt32

@@ -1,4 +1,5 @@
-/// An absolute `http` or `https` URL, strictly validated: no user, no fragment, nothing ambiguous.
+/// An absolute `http` or `https` URL, strictly validated: no user, no fragment, no ambiguous host. The `origin` of
+/// `HTTPURL("https://push.example.com/up?x=1")` is `https://push.example.com`, its `target` is `/up?x=1`.
 public struct HTTPURL: Sendable, Hashable {
     /// `scheme://host[:port]`, as written.
     public let origin: String

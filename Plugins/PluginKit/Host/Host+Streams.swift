@@ -51,7 +51,13 @@ public enum StreamWrite: Sendable, Equatable {
 
 /// A TCP connection through the router, with or without TLS.
 ///
-/// `@unchecked Sendable`: the router writes the number before the first event and before `open` returns. Nothing
+/// ```swift
+/// let stream = try host.openStream(to: StreamTarget(host: "mail.example.com", port: 25)) { stream, event in
+///     if case .received(let bytes) = event { … }
+/// }
+/// ```
+///
+/// `@unchecked Sendable`: the router writes the number before the first event and before `open` returns, and it never
 /// changes afterwards.
 public final class HostStream: @unchecked Sendable {
     private let host: UnsafePointer<carillon_host>

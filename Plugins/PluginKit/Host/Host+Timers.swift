@@ -6,9 +6,10 @@ extension Host {
     private static let timers: StaticString = "carillon.timer/1"
 
     /// Calls `fired` after a delay, and with `every` repeatedly, on a router thread. Calls never overlap: ticks during
-    /// a slow call are skipped. The timer ends with the transport or filter.
+    /// a slow call are skipped. The timer ends with the transport or filter. A timer for every minute, first after 5 s:
+    /// `let timer = try host.startTimer(after: .seconds(5), every: .minutes(1)) { [weak self] in self?.renew() }`
     ///
-    /// Throws if the router has no such service, if there are 1,024 timers, and if a time is out of range: both are up
+    /// Throws if the router has no such service, if there are 1,024 timers, or if a time is out of range: both are up
     /// to 366 days, and `every` is at least 10 ms.
     public func startTimer(
         after: Duration,
@@ -46,7 +47,7 @@ extension Host {
     }
 }
 
-/// A timer of the router. It continues even if the last reference to this object is gone.
+/// A timer of ``Host/startTimer(after:every:_:)``. It continues even if the last reference to this object is gone.
 public final class HostTimer: Sendable {
     private let host: Host
     private let number: UInt64

@@ -38,7 +38,7 @@ public struct Host: @unchecked Sendable {
         message.withUTF8 { logFunction(pointer, level.level, carillon_str(UnsafeRawBufferPointer($0))) }
     }
 
-    /// Starts `request`. After ``Acceptance/accepted`` the host calls `completion` once, on a host thread and never from
+    /// Starts `request`. After ``Acceptance/accepted`` the host calls `completion` once, on a host thread, never from
     /// inside this call. After any other result it never calls it.
     public func send(
         _ request: borrowing HTTPRequest,
@@ -162,8 +162,8 @@ public enum LogLevel: Sendable {
 extension Host {
     private static let states: StaticString = "carillon.state/1"
 
-    /// Returns the value that ``setState(_:_:)`` stored under `key`, even before a restart of the router or the
-    /// plugin's process; nil if there is none. Throws if the router has no such service.
+    /// Returns the value that ``setState(_:_:)`` stored under `key`, which survives restarts; nil if there is none.
+    /// Throws if the router has no such service. Example: `let cursor = try host.state("cursor")`.
     public func state(_ key: String) throws(PluginError) -> [UInt8]? {
         guard let get = service(Self.states, carillon_states.self)?.get else {
             throw .missingService(Self.states)
@@ -186,7 +186,7 @@ extension Host {
     ///
     /// A key has 1 to 64 printable ASCII bytes and a value up to 16 KiB; there are up to 256 keys with 256 KiB in
     /// total. An empty value removes the key. ``state(_:)`` returns a value immediately; it is on disk within a second.
-    /// Throws if the router has no such service or rejects the value.
+    /// Throws if the router has no such service or rejects the value. Example: `try host.setState("cursor", [42])`.
     public func setState(_ key: String, _ value: [UInt8]) throws(PluginError) {
         guard let set = service(Self.states, carillon_states.self)?.set else {
             throw .missingService(Self.states)
@@ -227,7 +227,7 @@ extension Host {
 extension carillon_inbound: GrowingStruct {}
 
 /// A rate-limited log, so that an error of every message does not fill the router's log. It distinguishes up to 256
-/// subjects.
+/// subjects. Example: `log.log(reason, .warning, now: .now(), "the push service refused a message: \(reason)")`.
 public final class RateLimitedLog<Subject: Hashable & Sendable>: Sendable {
     private static var capacity: Int { 256 }
 

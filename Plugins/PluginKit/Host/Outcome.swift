@@ -2,7 +2,7 @@ internal import CarillonABI
 import Core
 import Synchronization
 
-/// The result of one delivery attempt.
+/// The result of one delivery attempt, like `Outcome(.retry, status: 429, retryAfter: .seconds(30), reason: "busy")`.
 public struct Outcome: Sendable, Hashable {
     /// The kind of result, which determines the router's action.
     public enum Kind: Sendable, Hashable {
@@ -30,7 +30,7 @@ public struct Outcome: Sendable, Hashable {
 
     /// The pushes that a ``Kind/retry`` delays.
     public enum Scope: Sendable, Hashable {
-        /// ``host`` if a delay is set and users choose the endpoint; otherwise the device.
+        /// ``host`` if users choose the endpoint, and a delay is set or the status is 429; otherwise ``device``.
         case usual
         case device
         /// All pushes to the host in the registration's token.
@@ -48,7 +48,6 @@ public struct Outcome: Sendable, Hashable {
         }
     }
 
-    /// The kind of result.
     public var kind: Kind
     /// The push service's HTTP status, or 0.
     public var status: UInt32
@@ -59,7 +58,7 @@ public struct Outcome: Sendable, Hashable {
     /// The pushes that a retry delays; ignored for other kinds.
     public var scope: Scope
 
-    /// Makes an outcome; the static members are shortcuts for common ones.
+    /// Makes an outcome; `retryAfter` and `scope` matter only for a ``Kind/retry``.
     public init(_ kind: Kind, status: UInt32 = 0, retryAfter: Duration = .zero, reason: String, scope: Scope = .usual) {
         self.kind = kind
         self.status = status
@@ -86,7 +85,6 @@ public final class Ticket: Sendable {
         complete(Outcome(.retry, reason: "abandoned"))
     }
 
-    /// Ends the delivery.
     public func complete(_ outcome: Outcome) {
         guard close() else { return }
         host.complete(number, outcome)

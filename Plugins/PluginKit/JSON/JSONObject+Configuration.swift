@@ -1,6 +1,13 @@
 import Core
 import Glibc
 
+/// Reads a configuration block. Each error names the key and the expected value:
+///
+/// ```swift
+/// try configuration.refuseMembers(except: ["url", "token", "token_file"])
+/// let url = try configuration.requiredText("url", expected: "an https URL")
+/// let token = try configuration.secret("token", file: "token_file", expected: "an access token")
+/// ```
 extension JSONObject {
     /// Returns the string under `key`, or nil if the key is absent or null. `expected` describes the string in the
     /// error about other types: `the key's id, 10 characters`.
@@ -180,7 +187,8 @@ public enum SignalName {
 /// A small file that a configuration names: a key, an account, a certificate.
 ///
 /// ``JSONObject/file(_:expected:)`` returns it. The host reads it, because a plugin's process cannot open files. If the
-/// host did not read it, as in a plugin's own tests, it is read from disk.
+/// host did not read it, as in a plugin's own tests, it is read from disk. For example
+/// `let pem = try configuration.file("key_file", expected: "the path of a private key in PEM")?.text()`.
 public struct ConfigurationFile: Sendable {
     /// The maximum size in bytes.
     private static let limit = 65_536

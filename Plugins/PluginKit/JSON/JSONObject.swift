@@ -4,7 +4,7 @@ import JSON
 /// A validated JSON object, split into its members; values are decoded on access.
 ///
 /// Parsing is strict: RFC 8259 only, UTF-8, no duplicate names, up to 64 levels in a value, and up to ``memberLimit``
-/// members.
+/// members. Example: `try JSONObject(parsing: #"{"id":"a1","ok":true}"#)["id"]?.string` is `a1`.
 public struct JSONObject: Sendable {
     /// The maximum number of members at the top level, because finding duplicates takes quadratic time.
     public static let memberLimit = 256
@@ -28,7 +28,6 @@ public struct JSONObject: Sendable {
     private let bytes: [UInt8]
     private let slots: [Slot]
 
-    /// Makes an object without members.
     public init() {
         bytes = []
         slots = []
@@ -39,7 +38,6 @@ public struct JSONObject: Sendable {
         try self.init(bytes: [UInt8](text))
     }
 
-    /// Parses a string.
     public init(parsing text: String) throws(JSONError) {
         try self.init(bytes: [UInt8](text.utf8))
     }
@@ -54,10 +52,8 @@ public struct JSONObject: Sendable {
         self.slots = slots
     }
 
-    /// Whether it has no members.
     public var isEmpty: Bool { slots.isEmpty }
 
-    /// The number of members.
     public var count: Int { slots.count }
 
     /// Returns the member at an index from 0 to ``count`` - 1, in the order of the text.

@@ -127,7 +127,7 @@ extension JSONError: JSONSyntaxErrorConvertible {
     }
 }
 
-/// A JSON pointer (RFC 6901) into an object.
+/// A JSON pointer (RFC 6901) into an object: `JSONPointer("/error/code")?.value(in: object)?.integer`.
 public struct JSONPointer: Sendable, Hashable {
     private let names: [String]
 

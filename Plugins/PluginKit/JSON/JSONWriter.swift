@@ -1,6 +1,13 @@
 import JSON
 
 /// Writes compact JSON in one pass. It adds commas automatically; the caller must close objects and arrays.
+///
+/// ```swift
+/// var writer = JSONWriter()
+/// writer.beginObject()
+/// writer.member("title", notification.title)
+/// writer.endObject()
+/// ```
 public struct JSONWriter {
     /// The text so far, in UTF-8.
     public private(set) var bytes: [UInt8]
@@ -94,14 +101,12 @@ public struct JSONWriter {
         return string(JSONWriter.shorten(text.string, limit: limit))
     }
 
-    /// Writes an integer.
     public mutating func integer(_ value: some BinaryInteger) {
         separate()
         bytes.append(contentsOf: String(value).utf8)
         needsComma = true
     }
 
-    /// Writes `true` or `false`.
     public mutating func bool(_ value: Bool) {
         separate()
         bytes.append(contentsOf: (value ? "true" : "false").utf8)

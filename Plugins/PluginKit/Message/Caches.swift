@@ -2,7 +2,8 @@ import Glibc
 import Synchronization
 
 /// A cache of parsed values for texts that repeat, such as a rule's block without variables, so that each is parsed
-/// once. A text is cached when it comes the second time, so texts that never repeat evict no entries.
+/// once. A text is cached when it comes the second time, so texts that never repeat evict no entries. Example:
+/// `try blocks.value(of: notification.native) { text throws(JSONError) in try text.jsonObject() }`.
 public final class ReadTexts<Value: Sendable>: Sendable {
     private struct State {
         /// The texts are kept apart from the values, so that the search runs in code that is not generic.
@@ -74,7 +75,7 @@ private struct KnownTexts {
 }
 
 /// A cache of values parsed from recipients' lists, one for each recipient, valid until the list changes. Its size is
-/// limited by the bytes of lists and values.
+/// limited by the bytes of lists and values. Example: `try lists.value(of: text, for: call.recipient.string, parse)`.
 public final class RecipientMemory<Value: Sendable>: Sendable {
     private struct Entry {
         let text: [UInt8]

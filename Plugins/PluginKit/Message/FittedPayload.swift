@@ -1,7 +1,7 @@
 /// Fits a payload into a push service's limit by shortening its texts in this order: `referenced_event_content` among
 /// the app's own keys, the body, the subtitle, the title. Each is shortened, then dropped, except the title, which
 /// keeps at least its first character and `…`. Texts are cut between characters. All other members, even buttons, stay
-/// unchanged.
+/// unchanged. Example: `FittedPayload.make(limit: 4096) { message.write(notification, to: &$0, within: $1) }`.
 public enum FittedPayload {
     /// The maximum length of each text in bytes of JSON without quotes; nil: unlimited.
     public struct Limits: Sendable, Hashable {

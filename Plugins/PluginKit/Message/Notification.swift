@@ -1,7 +1,8 @@
 package import CarillonABI
 import Core
 
-/// A notification, independent of the platform; borrowed for the duration of a call. Unset texts are empty.
+/// A notification, independent of the platform; borrowed for the duration of a call. Unset texts are empty. Example:
+/// `guard notification.mode == .alert else { return .unsupported }`.
 public struct Notification: ~Copyable {
     private let abi: carillon_notification
 

@@ -2,7 +2,13 @@ import Core
 
 /// Sends messages that a person reads in a generic client such as ntfy or Gotify.
 ///
-/// A wake-up becomes a sentence from the configuration. Sealed notifications are unsupported: no app could decrypt them.
+/// A wake-up becomes a sentence from the configuration. Sealed ones are unsupported: no app could decrypt them.
+///
+/// ```swift
+/// return sender.send(.init(url: url), notification, ticket, wake: wake, readable: readable) { response, now in
+///     PushServiceAnswer(response, now: now).outcome
+/// }
+/// ```
 public struct ReadableSender: Sendable {
     /// A request without its body, and the functions that make the body and interpret the response.
     public struct Message {

@@ -1,7 +1,8 @@
 package import CarillonABI
 import Core
 
-/// One device, as its owner registered it; borrowed for the duration of a call. All fields are secret.
+/// One device, as its owner registered it; borrowed for the duration of a call. All fields are secret. Example:
+/// `guard let key = registration.field("p256dh") else { throw PluginError("p256dh: expected the device's key") }`.
 public struct Registration: ~Copyable {
     private let abi: carillon_registration
 
@@ -35,7 +36,8 @@ public struct Registration: ~Copyable {
     }
 }
 
-/// Text of the host, valid until the current call returns. Do not store it: store its ``string``.
+/// Text of the host, valid until the current call returns. Do not store it: store its ``string``, as in
+/// `let title = notification.title.string`.
 public struct BorrowedText {
     /// The bytes, which the host promises to be UTF-8.
     public let bytes: UnsafeRawBufferPointer
@@ -44,7 +46,6 @@ public struct BorrowedText {
         bytes = UnsafeRawBufferPointer(start: text.ptr, count: text.ptr == nil ? 0 : text.len)
     }
 
-    /// Whether the text is empty.
     public var isEmpty: Bool { bytes.isEmpty }
 
     /// The length in bytes of UTF-8.

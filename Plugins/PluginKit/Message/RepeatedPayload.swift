@@ -4,7 +4,8 @@ import Synchronization
 /// A cache of the last payload. An event for many devices becomes one notification that repeats, each time with another
 /// id: the payload is made once, and only the id is replaced.
 ///
-/// A payload is cached when two notifications in a row look alike. Most never repeat, and cost nothing here.
+/// A payload is cached when two notifications in a row look alike. Most never repeat, and are never cached. Example:
+/// `let payload = payloads.payload(of: notification) { makePayload(notification) }`.
 public final class RepeatedPayload: Sendable {
     private final class Known: Sendable {
         /// The notification's content except its id.
@@ -36,7 +37,6 @@ public final class RepeatedPayload: Sendable {
 
     private let state = Mutex(State())
 
-    /// Makes an empty cache.
     public init() {}
 
     /// Returns the payload of `notification`: the last one, if only the id differs, or the result of `make`. The

@@ -3,6 +3,12 @@ package import CarillonABI
 /// An HTTP request from outside for a path below ``Host/inboundURL``.
 ///
 /// Anyone can send one: authenticate the sender by a signature or by a secret in the path.
+///
+/// ```swift
+/// guard request.method == "POST", isSigned(request) else { return .unsupported }
+/// answer(InboundAnswer(status: 204))
+/// return .accepted
+/// ```
 public struct InboundRequest: Sendable {
     /// `GET`, `POST`, …
     public var method: String

@@ -1,6 +1,13 @@
 public import CarillonABI
 
 /// Builds the static tables that a plugin's entry function returns.
+///
+/// ```swift
+/// private nonisolated(unsafe) let plugin = PluginDescriptor.make(id: "org.example.pager", version: "1.0.0", …)
+///
+/// @c(carillon_plugin_entry_v1) @implementation
+/// public func carillon_plugin_entry_v1() -> UnsafePointer<carillon_plugin>? { plugin }
+/// ```
 public enum PluginDescriptor {
     /// Returns a `carillon_plugin` that lives until the process ends. Build it once, in a global of the target that
     /// exports the entry function.

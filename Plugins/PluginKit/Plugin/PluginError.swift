@@ -1,11 +1,11 @@
 internal import CarillonABI
 
-/// One sentence for an operator: what is wrong and what was expected. Never a user's token, key or URL.
+/// An error of a plugin: one sentence for an operator about what is wrong and what was expected, such as
+/// `PluginError("url: expected an https URL")`. Never a user's token, key or URL.
 public struct PluginError: Error, CustomStringConvertible, Sendable {
     /// The sentence, without secrets.
     public let description: String
 
-    /// Makes an error with that sentence.
     public init(_ description: String) {
         self.description = description
     }

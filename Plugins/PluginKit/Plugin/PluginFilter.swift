@@ -58,8 +58,8 @@ public enum FollowNeed: Sendable {
     case nothing
     /// Whether the recipient follows the author.
     case followed
-    /// Also whether an account that the recipient follows does. The event may have to wait while the router queries
-    /// relays.
+    /// Also whether an account that the recipient follows follows the author. The event may have to wait while the
+    /// router queries relays.
     case distance
 
     var flags: UInt32 {
@@ -146,7 +146,8 @@ public struct FilterCall: ~Copyable {
     }
 }
 
-/// A Nostr event (NIP-01) for filters. A tag is truncated at its first element that is not a string.
+/// A Nostr event (NIP-01) for filters. A tag is truncated at its first element that is not a string. Example:
+/// `let mentioned = try NostrEvent(parsing: call.event).values(of: "p")`.
 public struct NostrEvent: Sendable {
     /// 64 hex digits.
     public let id: String
@@ -197,7 +198,8 @@ public struct FilterEntry {
     private let create: Create
 
     /// Makes an entry. `create` is a closure that calls ``make(_:_:_:_:_:)`` with the filter's type. A C function
-    /// cannot be generic, so the plugin has to name the type in the closure.
+    /// cannot be generic, so the plugin has to name the type in the closure:
+    /// `FilterEntry(MyFilter.self) { FilterEntry.make(MyFilter.self, $0, $1, $2, $3) }`.
     public init<Filter: PluginFilter>(_ type: Filter.Type, create: @escaping Create) {
         name = type.name
         wantedKinds = type.wantedKinds

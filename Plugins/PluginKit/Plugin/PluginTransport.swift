@@ -59,8 +59,8 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// ``deliver(_:_:_:)``.
     func deliverMany(_ deliveries: borrowing DeliveryList) -> Acceptance
 
-    /// Asks the transport to complete the ticket of that number soon. Default: does nothing; the response or the
-    /// request's timeout completes it.
+    /// Asks the transport to complete the ticket of that number soon: it is 60 s old, or the transport is being shut
+    /// down. Default: does nothing; the response or the request's timeout completes it.
     func cancel(_ number: UInt64)
 
     /// Runs an operator's command, as in `carillon push ios channels list`. After ``Acceptance/accepted`` call
@@ -104,7 +104,7 @@ public enum Acceptance: Sendable {
     case busy
     /// The registration or the notification is malformed; a retry does not help.
     case invalid
-    /// The transport does not support this, for example an unknown mode; a retry does not help.
+    /// The transport does not support this, for example a mode: the router then tries the next stricter one.
     case unsupported
     /// An internal error; a retry may help.
     case failed
@@ -132,7 +132,7 @@ public enum Acceptance: Sendable {
     }
 }
 
-/// The result of an operator's command.
+/// The result of an operator's command, such as `CommandAnswer(isGood: true, text: "2 channels")`.
 public struct CommandAnswer: Sendable, Hashable {
     /// Whether the command succeeded.
     public var isGood: Bool
@@ -149,7 +149,7 @@ public struct CommandAnswer: Sendable, Hashable {
 /// Several deliveries for one request; borrowed for the duration of a call.
 ///
 /// ```swift
-/// func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission {
+/// func deliverMany(_ deliveries: borrowing DeliveryList) -> Acceptance {
 ///     for index in 0..<deliveries.count {
 ///         let ticket = deliveries.ticket(index)
 ///         deliveries.withDelivery(index) { registration, notification in … }
@@ -240,7 +240,7 @@ extension CommandAnswer {
         CommandAnswer(isGood: true, text: detail.isEmpty ? "accepted" : "accepted: \(detail)")
     }
 
-    /// The push service refuses them; `reason` is one of ours, never the push service's text.
+    /// The push service refuses them; `reason` is the plugin's own word, never the push service's text.
     public static func refused(_ reason: String) -> CommandAnswer {
         CommandAnswer(isGood: false, text: "refused: \(reason)")
     }

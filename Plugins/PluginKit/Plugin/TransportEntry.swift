@@ -224,8 +224,8 @@ extension TransportBox {
     }
 }
 
-/// The obligation to answer one command or request: only the first answer counts. If it is released without an answer,
-/// it gives a last one.
+/// The obligation to answer one command or request: only the first answer counts. If it is released without one, it
+/// sends a default answer.
 ///
 /// `@unchecked Sendable`: the function holds a pointer of the host, which is never dereferenced here.
 final class PendingReply<Answer: Sendable>: @unchecked Sendable {

@@ -47,7 +47,7 @@ struct DeliveryReader {
         if status != .CARILLON_OK { refuse(ticket, of: number, status) }
     }
 
-    /// Passes a delivery in the ledger to an instance.
+    /// Passes a delivery in `openWork` to an instance.
     private func hand(
         _ ticket: UInt64,
         to number: UInt32,

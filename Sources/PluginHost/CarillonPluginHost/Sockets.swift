@@ -42,7 +42,6 @@ final class SendingSocket: Sendable {
     /// Makes the calling thread buffer its frames from now on.
     func collect() { shell.withLock { $0.collector = pthread_self() } }
 
-    /// Sends the buffered frames.
     func flush() { shell.withLock { Self.flush($0) } }
 
     private static func put(

@@ -61,12 +61,10 @@ package struct FrameWriter: Sendable {
         return true
     }
 
-    /// Adds a number of 32 bits.
     package mutating func number(_ value: UInt32) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Adds a number of 64 bits.
     package mutating func number(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
@@ -118,7 +116,6 @@ package struct FrameWriter: Sendable {
         for text in texts { self.text(text) }
     }
 
-    /// Adds a status of the ABI.
     package mutating func status(_ status: carillon_status) { number(UInt32(bitPattern: status.rawValue)) }
 
     /// Adds a list of string pairs: names and values.
@@ -152,12 +149,10 @@ package struct FieldReader {
         return first
     }
 
-    /// A number of 32 bits.
     package mutating func number32() throws(ProtocolError) -> UInt32 {
         UInt32(littleEndian: try bytes(4).loadUnaligned(as: UInt32.self))
     }
 
-    /// A number of 64 bits.
     package mutating func number64() throws(ProtocolError) -> UInt64 {
         UInt64(littleEndian: try bytes(8).loadUnaligned(as: UInt64.self))
     }
@@ -190,7 +185,6 @@ package struct FieldReader {
         return texts
     }
 
-    /// A status of the ABI.
     package mutating func status() throws(ProtocolError) -> carillon_status {
         guard let status = carillon_status(rawValue: Int32(bitPattern: try number32())) else { throw .unknownValue }
         return status

@@ -51,7 +51,7 @@ package enum FrameKind: UInt16, CaseIterable, Sendable {
     case streamOpen = 101
     case streamWrite = 102
     case streamStartTLS = 103
-    /// The plugin closes a stream, or has been told that it is closed.
+    /// The plugin closes a stream, or was notified that it is closed.
     case streamClose = 104
     /// How many of the received bytes the plugin has taken.
     case streamTaken = 105

@@ -159,7 +159,6 @@ package struct ReceivedMessage {
     private var answer = carillon_inbound_answer()
     private let headers: FieldPairs
 
-    /// Writes a refusal.
     package static func write(instance: UInt32, refusal status: carillon_status, to writer: inout FrameWriter) {
         write(instance: instance, status, carillon_inbound_answer(), to: &writer)
     }

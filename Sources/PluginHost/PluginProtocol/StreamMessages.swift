@@ -75,7 +75,7 @@ package struct StreamCountMessage: Equatable {
     }
 }
 
-/// `streamClose`: the plugin closes the stream, or has been told that it is closed and no longer needs it.
+/// `streamClose`: the plugin closes the stream, or was notified that it is closed and no longer needs it.
 package struct StreamCloseMessage: Equatable {
     package enum Meaning: UInt32, Sendable, CaseIterable {
         case close = 0

@@ -107,7 +107,6 @@ extension Notification {
 }
 
 extension DeviceAddress {
-    /// Writes the registration.
     func write(to writer: inout FrameWriter) {
         writer.text(token)
         writer.number(UInt64(clamping: registeredAt.milliseconds))

@@ -120,7 +120,7 @@ package final class FilterInstance: DrainableInstance {
 
     package func now() -> Deadline { bridge.now() }
 
-    /// Lets the drain's deadline pass. A decision has no deadline.
+    /// Ends a drain whose deadline has passed. A decision has no deadline.
     package func expireDeadlines() { bridge.change { _ in } }
 }
 
@@ -140,7 +140,7 @@ package struct FilterEdit: Sendable {
         form = FilterForm(notification.flatMap { carillon_mode(rawValue: $0.mode.rawValue) })
     }
 
-    /// The body of `carillon_filter_call.set`.
+    /// Implements `carillon_filter_call.set`.
     package mutating func set(_ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
         switch form.check(field, value) {
         case .refused(let status): return status

@@ -26,7 +26,6 @@ package struct InboundRequest: Sendable {
         self.body = body
     }
 
-    /// Writes the request.
     func write(to writer: inout FrameWriter) {
         writer.text(method)
         writer.text(path)

@@ -44,7 +44,7 @@ final class PluginRequests: Sendable {
         }
     }
 
-    /// Returns the sender and the connections for a request of `word`; nil after ``close()``.
+    /// Returns the sender and the connections for a request of the group `word`; nil after ``close()``.
     private func open(_ word: String) -> (sender: any HTTPSender, scope: ConnectionScope?)? {
         let opened = state.withLock { state -> (any HTTPSender, ConnectionScope?, ConnectionScope?)? in
             guard let sender = state.sender else { return nil }
@@ -57,7 +57,7 @@ final class PluginRequests: Sendable {
         return (sender, scope)
     }
 
-    /// Presents a client certificate on the connections of its word; the text describes an error.
+    /// Presents a client certificate on the connections of its group; the text describes an error.
     func present(_ message: PresentMessage) -> (status: carillon_status, text: String) {
         do throws(CertificateError) {
             let (certificate, word) = try ClientCertificate.reading(
@@ -74,26 +74,25 @@ final class PluginRequests: Sendable {
         }
     }
 
-    /// Gives all words new connections, because a restarted plugin has lost the state of the old ones. Apple, for
+    /// Gives all groups new connections, because a restarted plugin has lost the state of the old ones. Apple, for
     /// example, refuses a second token on a connection for 20 minutes. Requests in flight on the old ones continue.
     func forgetConnections() {
         let (sender, retired) = state.withLock { ($0.sender, $0.words.removeAll()) }
         for scope in retired { sender?.retire(scope) }
     }
 
-    /// Stops sending requests.
     func close() {
         forgetConnections()
         state.withLock { $0.sender = nil }
     }
 }
 
-/// The connections for the words of an instance's requests. Pure: the caller retires the returned scopes. The words are
-/// in the order of their last use.
+/// The connection groups of an instance, by their names, which are called words here. Pure: the caller retires the
+/// returned scopes. The groups are in the order of their last use.
 struct ConnectionWords: Sendable {
-    /// The maximum number of words. Beyond it, the least recently used one is removed.
+    /// The maximum number of groups. Beyond it, the least recently used one is removed.
     static let limit = 64
-    /// The maximum number of words with a certificate. These are never removed: a connection without it would have
+    /// The maximum number of groups with a certificate. These are never removed: a connection without it would have
     /// another identity.
     static let certificatesLimit = 16
 
@@ -101,7 +100,7 @@ struct ConnectionWords: Sendable {
 
     private var scopes: [ConnectionScope] = []
 
-    /// `text`, if it is fit to name connections: 1 to 128 printable bytes of ASCII.
+    /// `text`, if it is a valid name of a group: 1 to 128 printable bytes of ASCII.
     static func word(_ text: carillon_str) -> String? {
         guard let word = PluginText.string(text, limit: lengthLimit), !word.isEmpty,
             word.utf8.allSatisfy({ (0x20...0x7e).contains($0) })
@@ -120,7 +119,7 @@ struct ConnectionWords: Sendable {
         return (scope, insert(scope))
     }
 
-    /// Maps `word` to connections that present `certificate`. Returns nil if there are too many such words, otherwise
+    /// Maps `word` to connections that present `certificate`. Returns nil if there are too many such groups, otherwise
     /// the scopes that are no longer used.
     mutating func present(_ certificate: ClientCertificate, on word: String) -> [ConnectionScope]? {
         let old = scopes.firstIndex { $0.word == word }
@@ -131,7 +130,7 @@ struct ConnectionWords: Sendable {
         return retired
     }
 
-    /// Removes all words and returns their scopes.
+    /// Removes all groups and returns their scopes.
     mutating func removeAll() -> [ConnectionScope] {
         defer { scopes = [] }
         return scopes
@@ -147,8 +146,8 @@ struct ConnectionWords: Sendable {
 }
 
 extension HTTPRequest {
-    /// Returns a copy of a plugin's request, checked against every limit of the header, and the word of its connection.
-    /// The word has a meaning only within the instance.
+    /// Returns a copy of a plugin's request, checked against every limit of the header, and the name of its connection
+    /// group, which is valid only within the instance.
     package static func reading(
         _ pointer: UnsafePointer<carillon_http_request>?
     ) throws(FormError) -> (request: HTTPRequest, connection: String) {
@@ -219,7 +218,7 @@ extension ClientCertificate {
     private static var certificatesLimit: Int { 256 << 10 }
     private static var keyLimit: Int { 64 << 10 }
 
-    /// Returns the certificate that a plugin presents, and the word of its connections.
+    /// Returns the certificate that a plugin presents, and the name of its connection group.
     package static func reading(
         _ certificates: carillon_str,
         _ key: carillon_str,

@@ -22,7 +22,7 @@ package protocol PluginStateStore: Sendable {
     func load(_ owner: StateOwner) -> [StateEntry]
     /// Stores a change soon, in the order of the calls; an empty value removes the key. It must not block.
     func save(_ entry: StateEntry, of owner: StateOwner)
-    /// Tells the store that the owner's last instance is gone.
+    /// Releases the owner's values, because its last instance is gone.
     func release(_ owner: StateOwner)
 }
 

@@ -124,7 +124,7 @@ final class ChildSession: Sendable {
         return answers
     }
 
-    /// Asks a question, and calls `completion` once, perhaps before this returns, unless this is nil.
+    /// Asks a question. Unless this is nil, `completion` is called once, possibly before this returns.
     @discardableResult
     func ask(
         _ kind: FrameKind,

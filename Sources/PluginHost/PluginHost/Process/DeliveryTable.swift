@@ -138,7 +138,6 @@ struct DeliveryTable: Sendable {
         return part
     }
 
-    /// The instance of a delivery.
     func instance(of id: UInt64) -> UInt32? { entries[id]?.instance }
 
     /// Notes that the process and its instances are ready.

@@ -61,7 +61,7 @@ struct InstanceSet: Sendable {
     }
 
     /// Marks an instance for destruction, so that no process creates it again. Returns whether the current process has
-    /// it and must destroy it. A starting process is told later.
+    /// it and must destroy it. A starting process destroys it later.
     mutating func beginDestruction(_ instance: UInt32, isRunning: Bool) -> Bool {
         guard let record = records[instance] else { return false }
         records[instance]?.isMade = false
@@ -86,7 +86,6 @@ struct InstanceSet: Sendable {
     /// Instances that each new process must create.
     var present: Set<UInt32> { Set(records.filter(\.value.isMade).keys) }
 
-    /// The library of an instance.
     func library(of instance: UInt32) -> UInt32? { records[instance]?.order.library }
 
     // MARK: A new process

@@ -67,7 +67,7 @@ extension InstanceTable {
         }
     }
 
-    /// Sends deliveries that the ledger permits, in as few frames as possible.
+    /// Sends deliveries that the delivery table permits, in as few frames as possible.
     private func send(_ handouts: [EncodedDelivery], of instance: UInt32, to session: ChildSession?) {
         var rest = handouts[...]
         while !rest.isEmpty {

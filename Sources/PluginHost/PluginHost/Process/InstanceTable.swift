@@ -86,7 +86,7 @@ final class InstanceTable: Sendable {
     }
 
     /// Marks an instance for destruction. Returns the process that must destroy it; nil: none has it. ``begin(_:)``
-    /// tells a starting process that has created it.
+    /// destroys it in a starting process that has created it.
     func beginDestruction(_ instance: UInt32) -> ChildSession? {
         withLock { state in
             state.instanceSet.beginDestruction(instance, isRunning: state.session != nil) ? state.session : nil
@@ -167,8 +167,8 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// Notes that the process has died, or will be ended. `named` is the delivery in its crash report. ``ExitSummary/settle()``
-    /// must follow.
+    /// Notes that the process has died, or will be ended. `named` is the delivery in its crash report.
+    /// ``ExitSummary/settle()`` must follow.
     func end(_ session: ChildSession, named: UInt64?) -> ExitSummary {
         withLock { state in
             guard state.session === session else { return ExitSummary(wasAlone: false) }
@@ -276,7 +276,7 @@ final class InstanceTable: Sendable {
         Self.send(frames, to: session)
     }
 
-    /// Sends frames of the ledger.
+    /// Sends frames of the delivery table.
     static func send(_ frames: [[UInt8]], to session: ChildSession?) {
         guard !frames.isEmpty else { return }
         // If the process has died, the frames are resent with its other open deliveries.

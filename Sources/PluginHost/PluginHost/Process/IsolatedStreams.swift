@@ -12,7 +12,7 @@ final class IsolatedStreams: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether a plugin must still take bytes, or be told of an end.
+    /// Whether a plugin must still take bytes, or be notified of an end.
     var isBusy: Bool { state.withLock { $0.open.values.contains(where: \.isBusy) } }
 
     /// Handles a frame of the process. `send` sends one to it.
@@ -67,7 +67,7 @@ final class IsolatedStreams: Sendable {
         }
     }
 
-    /// Closes all streams after the process has ended; no plugin is told.
+    /// Closes all streams after the process has ended; no plugin is notified.
     func end() {
         let open = state.withLock { state in
             state.hasEnded = true
@@ -89,7 +89,7 @@ final class IsolatedStream: StreamReceiver {
         /// From the process's request for TLS until it is active.
         var isStartingTLS = false
         var isAbandoned = false
-        /// Called when the plugin has been told the end.
+        /// Called when the plugin has been notified of the end.
         var done: (@Sendable () -> Void)?
         var hasEnded = false
     }
@@ -190,7 +190,7 @@ final class IsolatedStream: StreamReceiver {
 
     func close() { connection?.close() }
 
-    /// Notes that the plugin was told the end.
+    /// Notes that the plugin was notified of the end.
     func noteTold() throws(ProtocolError) {
         let done = state.withLock { state in
             defer { state.done = nil }

@@ -56,7 +56,6 @@ final class ProcessWatch: Sendable {
         state.withLock { $0.endingSince == nil ? $0.calls.pace(isBusy: isBusy) : .milliseconds(20) }
     }
 
-    /// Checks the process.
     func look(isBusy: Bool) {
         let now = now()
         let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }

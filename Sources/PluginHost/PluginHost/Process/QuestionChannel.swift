@@ -52,7 +52,7 @@ final class QuestionChannel: Sendable {
         return answers.map { $0 ?? .late }
     }
 
-    /// Asks a question, and calls `completion` once, perhaps before this returns, unless this is nil.
+    /// Asks a question. Unless this is nil, `completion` is called once, possibly before this returns.
     func ask(
         _ kind: FrameKind,
         _ body: (inout FrameWriter) -> Void,

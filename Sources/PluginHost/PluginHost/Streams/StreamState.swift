@@ -10,15 +10,15 @@ struct StreamState: Sendable {
         case send([UInt8])
         /// Start TLS on the channel.
         case secure
-        /// Tell the receiver that the stream is open.
+        /// Notify the receiver that the stream is open.
         case opened
         /// Pass the bytes to the receiver.
         case deliver([UInt8])
-        /// Tell the receiver the total of sent bytes.
+        /// Report the total of sent bytes to the receiver.
         case acknowledge(UInt64)
         /// Close the channel: everything is sent.
         case shut
-        /// Close the channel, if it still exists, and tell the receiver the end.
+        /// Close the channel, if it still exists, and report the end to the receiver.
         case end(StreamError?)
     }
 

@@ -9,11 +9,11 @@ package struct StreamTarget: Sendable, Equatable {
     package var usesTLS = false
     /// A user chose the host: no private addresses.
     package var isUntrusted = false
-    /// Until the stream is open.
+    /// The timeout until the stream is open.
     package var connectTimeout: Duration = .seconds(30)
-    /// Without a byte in either direction.
+    /// The timeout without a byte in either direction.
     package var idleTimeout: Duration = .minutes(5)
-    /// PEM: trusted authorities instead of the system's; empty: the system's.
+    /// The CA certificates to trust, as PEM. Default (empty): the system's.
     package var authorities: [UInt8] = []
 }
 

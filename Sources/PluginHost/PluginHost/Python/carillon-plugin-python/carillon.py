@@ -51,10 +51,10 @@ class Notification:
     """A notification. A text that is not set is empty. Texts come from strangers, and have any length and any characters:
     escape them.
 
-    mode      "wake", "nudge", "sealed" or "alert": how much the service may see. All other texts are empty.
+    mode      "wake", "nudge", "sealed" or "alert": how much the service may see. Texts that it may not see are empty.
     urgency   "low", "normal" or "high"
     count     how many events it is about
-    id        the same on every attempt
+    id        a UUID, the same on every attempt
     signal    "dm", "mention", ...
     title, subtitle, body, category, thread, collapse_key, url
     actions   a list of Action
@@ -147,7 +147,7 @@ class Request:
         elif form is not None:
             body = urllib.parse.urlencode(form)
             self.headers.setdefault("content-type", "application/x-www-form-urlencoded")
-        # JSON may hold a lone surrogate, which has no UTF-8.
+        # JSON may contain a lone surrogate, which UTF-8 cannot encode.
         self.body = body.encode("utf-8", "replace") if isinstance(body, str) else bytes(body)
         flaw = self._flaw()
         if flaw:
@@ -573,8 +573,8 @@ def rejected(reason=""):
 
 
 def retry(reason="", after=None, scope=None):
-    """A temporary error: the router retries after at least `after` seconds. `scope` is what pauses until then: "device",
-    "host" or "transport"."""
+    """A temporary error: the router retries after at least `after` seconds. `scope` selects the pushes that wait until
+    then, those of the "device", the "host" or the whole "transport"."""
     return Outcome(Outcome.RETRY, reason, after, scope)
 
 

@@ -106,7 +106,7 @@ struct PushChecker {
             }
         }
 
-        /// As loud as the built-in rules, in every mode that shows something.
+        /// The `aps` of an alert or nudge: badge and sound as in the built-in rules.
         private func aps(_ alert: JSON) -> JSON {
             .object(["alert": alert, "badge": .integer(1), "sound": .string("default"), "mutable-content": .integer(1)])
         }
@@ -124,7 +124,7 @@ struct PushChecker {
             return .string(id)
         }
 
-        /// Seed 000, field by field.
+        /// The app's keys about the event, as the specification (seed 000) lists them.
         private var keys: [String: JSON] {
             let event = scene.event
             var keys: [String: JSON] = [

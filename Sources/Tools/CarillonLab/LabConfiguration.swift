@@ -102,7 +102,7 @@ public struct LabConfiguration: Sendable {
         public var usesTLS = false
         /// Receivers whose messages the lab decrypts.
         public var receivers: [WebPushReceiver] = []
-        /// What happens to messages above 4096 bytes.
+        /// How messages above 4096 bytes are handled.
         public var oversize = Oversize.refused
 
         /// Without TLS, on any free port, without receivers, refusing messages that are too long.

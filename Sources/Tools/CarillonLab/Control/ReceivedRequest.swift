@@ -215,7 +215,7 @@ public struct LabHeader: Sendable, Hashable {
     /// The value of one field line, neither split nor combined with others (RFC 9110, section 5.2).
     public var value: String
 
-    /// Checks nothing. Only headers ordered in JSON or on the command line are checked for line breaks.
+    /// Makes a header without a check. Only headers ordered in JSON or on the command line are checked for line breaks.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value

@@ -85,7 +85,7 @@ final class CheckHost: Sendable {
         streams.end(Self.failure(of: answer))
     }
 
-    /// How a stream ends if a request gets this response: no server speaks the plugin's protocol.
+    /// Returns how a stream ends while requests get `answer`, because no server here speaks the plugin's protocol.
     private static func failure(of answer: Answer) -> String {
         answer.failure.isEmpty ? "unreachable" : answer.failure
     }

@@ -177,7 +177,7 @@ enum FilterChecks {
         throw .skipped("it cannot decide, which another check reports")
     }
 
-    /// With lists of the kinds that it requests.
+    /// Returns the typical events, with lists of the kinds that the filter requests.
     private static func regular(_ bench: FilterBench) -> [(what: String, inquiry: FilterInquiry)] {
         let lists = bench.functions.entry.wantedKinds.map(FilterSamples.list)
         return FilterSamples.regular.map { sample in (sample.what, sample.inquiry.with { $0.lists = lists }) }

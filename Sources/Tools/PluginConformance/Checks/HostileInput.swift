@@ -25,7 +25,7 @@ enum HostileInput {
         ("a megabyte", Array(#"{"a":""#.utf8) + megabyte + Array(#""}"#.utf8)),
     ]
 
-    /// Texts that a notification may hold; a router never passes the last one.
+    /// Texts of a notification; a router never passes the last one.
     static let texts: [(what: String, text: [UInt8])] = [
         ("quotes and backslashes", Array(#"""\" \ ' </script> %s%n {{x}} ${x}"#.utf8)),
         ("control characters", Array(0x01...0x1f) + [0x7f]),
@@ -36,7 +36,7 @@ enum HostileInput {
         ("invalid UTF-8", notUTF8),
     ]
 
-    /// What commands may be called.
+    /// Words for operators' commands, usual and hostile.
     static let commandWords = ["channels", "list", "show", "create", "delete", "send", "--", "-h", "../../etc/passwd"]
         .map { Array($0.utf8) }
 
@@ -130,9 +130,9 @@ enum HostileInput {
     }
 }
 
-/// Registrations as the usual push services have them.
+/// Registrations in the formats of the usual push services.
 enum Samples {
-    /// Where no push service is: the name is reserved (RFC 2606 section 2).
+    /// An endpoint that no push service can have: its name is reserved (RFC 2606 section 2).
     static let endpoint = "https://push.conformance.example/up/Zk3sConformanceEndpoint?t=1"
 
     /// The registration given for the platform, or else one of each usual kind and the plugin's own sample.

@@ -95,7 +95,7 @@ struct InboundSample: Sendable {
         )
     }
 
-    /// Typical and hostile ones.
+    /// Typical and hostile requests.
     static let all: [(what: String, request: InboundSample)] = {
         let usual = InboundSample()
         let many = (0..<100).map { Parcel.Field(name: Array("x-\($0)".utf8), value: Array("v".utf8)) }

@@ -1,8 +1,8 @@
 import Core
 import PluginKit
 
-/// The meanings of a service's responses, row by row: the first matching row decides. Responses without a row drop or
-/// delay the message, and never remove a device or pause the queue.
+/// The meanings of a service's responses, row by row: the first matching row decides. Without a row, 2xx means
+/// delivered. Other responses drop or delay the message, and never remove a device or pause the queue.
 struct AnswerTable: Sendable {
     private let rows: [AnswerRow]
     private let isUsersOwn: Bool

@@ -121,7 +121,7 @@ struct ThreadMemory {
 
 /// The readable entries of a mute list, limited by the settings. Malformed entries are skipped.
 struct MuteList: Sendable {
-    /// The maximum number of words and hashtags; the rest of a longer list is ignored.
+    /// The maximum number of words, and of hashtags; the rest of a longer list is ignored.
     private static let phraseLimit = 2000
     /// The maximum length of a word or hashtag, in characters.
     private static let lengthLimit = 128

@@ -49,7 +49,7 @@ struct TelegramAnswer {
         switch status {
         case 0: .outcome(Outcome(.retry, reason: failure))
         case 200...299:
-            // A message that arrives again and again is worse than a missing one.
+            // An unreadable body counts as success: a repeated message is worse than a missing one.
             isGood ? outcome(.delivered, "delivered") : outcome(.retry, "unreadable")
         case 300...399: outcome(.rejected, "redirect")
         case 400: refusal

@@ -1,10 +1,10 @@
 public import PluginKit
 
-/// Passes events of accounts that the recipient follows, or that those accounts follow.
+/// Passes events of accounts that the recipient follows and, with `follows-of-follows`, of accounts that those follow.
 ///
-/// Only the author counts; for a zap, its sender. `unknown` applies if the author is unknown, as in a gift wrap, or if
-/// the recipient's contact list was not found. `undecided` applies if relays did not respond in time. Default: drop,
-/// because otherwise many strangers at the same time would get through.
+/// Only the author counts; for a zap, its sender. `unknown` (default: pass) applies if the author is unknown, as in a
+/// gift wrap, or if the recipient's contact list was not found. `undecided` applies if relays did not respond in time.
+/// Default: drop, because otherwise many strangers at the same time would get through.
 public final class WebOfTrustFilter: PluginFilter {
     public static let name: StaticString = "web-of-trust"
     public static var maxNeeded: FollowNeed { .distance }

@@ -35,7 +35,7 @@ struct DeliveryTable: Sendable {
     enum Cancellation: Sendable, Equatable {
         /// The process has it: forward the cancellation under this number.
         case forward(UInt64)
-        /// It was never sent, and has ended now.
+        /// The process does not have it: it has ended now.
         case ended
         case unknown
     }

@@ -144,7 +144,7 @@ final class IsolatedStream: StreamReceiver {
         sendClosed(failure)
     }
 
-    /// The host did not open it.
+    /// Ends a stream that the host did not open.
     func refuse(_ failure: StreamError) { sendClosed(failure) }
 
     private func sendClosed(_ failure: StreamError?) {

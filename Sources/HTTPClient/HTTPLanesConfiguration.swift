@@ -11,7 +11,7 @@ extension HTTPLanes {
         /// libcurl otherwise. Only the proxy resolves names, so it must check users' addresses. Default: none; the
         /// environment is ignored.
         package var proxy: String?
-        /// Settings of our own HTTP/2 connections.
+        /// Settings of our HTTP/2 connections.
         package var lanes: ConnectionSettings
         /// The maximum of busy origins. Users' URLs may take three quarters; requests to more use libcurl. Default:
         /// 1,536.

@@ -11,7 +11,7 @@ package struct WatchedAccount: Hashable, Sendable {
     package var key: PublicKey
     /// When the oldest of its devices was first registered, in seconds since 1970.
     package var registeredAt: Int64
-    /// The relays that its registrations name. Empty: the relays of its own lists apply.
+    /// The relays that its registrations name. If empty, the relays of its lists apply.
     package var relays: [String]
     /// The relays that the account reads (NIP-65), where others publish events for it.
     package var readRelays: [String]

@@ -46,7 +46,7 @@ struct RegistrationChecks: Sendable {
     }
 }
 
-/// The device directory of the courier: registered devices, and those of the sealed ingress.
+/// The device directory of the courier: devices that are registered or use the sealed ingress.
 package struct RegisteredDevices: DeviceDirectory {
     let registry: Registry
 

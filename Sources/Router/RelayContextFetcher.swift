@@ -65,7 +65,7 @@ struct RelayContextFetcher: ContextFetcher {
         return requests
     }
 
-    /// The filters, grouped by REQ, that find contact lists in which people whom the account follows name the author.
+    /// The filters, grouped by REQ, that find contact lists in which people followed by the account name the author.
     private func distance(_ want: DistanceWant) -> [[Filter]] {
         let list = try? registry.recipientList(.contactList, of: want.account)
         let filters = (list?.namedKeys ?? []).chunks(of: Self.keysPerFilter).map { keys in

@@ -259,7 +259,7 @@ struct PluginCheck: AsyncParsableCommand {
     }
 }
 
-/// Builds a plugin from its directory, or takes a plugin's file as it is.
+/// Builds a plugin from its directory, or uses a plugin's file unchanged.
 struct PluginBuild {
     /// The error of a failed build.
     struct BuildError: Error, CustomStringConvertible {

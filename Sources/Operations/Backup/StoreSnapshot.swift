@@ -238,7 +238,7 @@ final class UnfinishedFile {
     private let path: String
     private let target: String
 
-    /// Makes a file that only this user can read. Throws a ``BackupError``, also if another process is writing it.
+    /// Makes a file that only this user can read. Throws a ``BackupError``, including if another process is writing it.
     init(for target: String) throws {
         (self.target, path) = (target, target + "-new")
         let former = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)

@@ -271,7 +271,7 @@ package struct FilterWarnings {
         }
     }
 
-    /// Returns why relays can never report whom the recipient's contacts follow; nil if they can.
+    /// Returns why relays can never report the follows of the recipient's contacts; nil if they can.
     private static func blocker(to configuration: Configuration) -> String? {
         let relays = configuration.relays
         if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "but relays.always is empty" }

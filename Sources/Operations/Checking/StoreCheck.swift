@@ -66,7 +66,7 @@ package struct StoreCheck {
 
 /// Checks a database file without opening it with SQLite, which would change it.
 enum SQLiteFile {
-    /// Returns the problem of the file at `path`, in words that follow its name; nil if there is none, or no file yet.
+    /// Returns the problem of the file at `path`, as text to follow its name; nil if there is none, or no file yet.
     static func fault(of path: String) -> String? {
         var isFolder = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return nil }

@@ -260,7 +260,7 @@ package enum KeyChangeStep: Hashable, Sendable {
     case discard
     /// Replaces the key file by the file with the next key.
     case replaceFile
-    /// Makes the next key the current one, which alone opens the registry.
+    /// Makes the next key the current one, the only one that opens the registry.
     case commit
     /// Reseals all values in the registry.
     case reseal

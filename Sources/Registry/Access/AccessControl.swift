@@ -94,7 +94,7 @@ extension Registry {
         access.isBlocked(device.slot.author, for: device.account)
     }
 
-    /// Applies a change of rules: removes devices from the match index, or adds them again, as the new rules require.
+    /// Applies a change of rules: removes devices from the match index, or adds them again, according to the new rules.
     private func changeAccess<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
         let control = accessControl
         return try writer.change { rows, changes in

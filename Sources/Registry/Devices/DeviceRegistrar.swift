@@ -57,7 +57,7 @@ struct DeviceRegistrar: Sendable {
             guard let unreached = try rows.longestUnreachedDevice() else {
                 return .refused(.blocked("this router has as many devices as it takes"))
             }
-            // No tombstone is left: the same event may register the device again, as its app does at the next start.
+            // No tombstone is left: the same event may register the device again when its app starts next.
             try rows.deleteEvent(in: unreached.slot)
             try rows.delete(unreached, &changes)
         }

@@ -82,9 +82,9 @@ stage_router() {
     mkdir -p "$root/lib/systemd/system"
     # A user that stays, so that commands and files of keys can be its own.
     sed -e 's|/usr/local/bin|/usr/bin|; s|file:/usr/local/share/doc/carillon/README.md|man:carillon(1)|' \
-        -e 's|^# A user of its own that exists.*|# Made by the package. Identity, store and token are in /var/lib/carillon.|' \
-        -e 's|^DynamicUser=yes|User=carillon\nGroup=carillon|' -e 's|^# See README.txt beside.*||' \
-        -e 's|See README.txt beside this file|See /usr/share/doc/carillon/systemd.txt|' \
+        -e 's|^# A separate user that exists.*|# The package creates the user. Identity, store and token are in /var/lib/carillon.|' \
+        -e 's|^DynamicUser=yes|User=carillon\nGroup=carillon|' \
+        -e 's|See README.txt in the same folder|See /usr/share/doc/carillon/systemd.txt|' \
         contrib/systemd/carillon.service >"$root/lib/systemd/system/carillon.service"
     for file in contrib/schema/*.json; do put 644 "$file" "$root/usr/share/carillon/schema/${file##*/}"; done
 

@@ -1,4 +1,4 @@
-"""Rows of figures with an aim, as a table and as a chart, and how they come into a page."""
+"""Rows of figures with a target, as a table and as a chart, and a function that puts them into a page."""
 
 import html
 import math
@@ -19,10 +19,10 @@ class Row:
 
     @property
     def reached(self) -> float:
-        """1 and more: the aim is reached."""
+        """1 and more: the target is reached."""
         if self.more_is_better:
             return self.ratio / self.aim
-        # What costs nothing, or less than nothing, is far beyond its aim.
+        # A cost of zero or less is far beyond its target.
         return self.aim / self.ratio if self.ratio > 0 else 10
 
     @property
@@ -31,7 +31,7 @@ class Row:
 
 
 def table(rows: list[Row]) -> str:
-    lines = ["| what | measured | ratio | aim | |", "|---|---|---|---|---|"]
+    lines = ["| figure | measured | ratio | target | |", "|---|---|---|---|---|"]
     for row in rows:
         words = "reached" if row.reached >= 1 else f"missed, {max(row.reached, 1 / row.reached):.1f} times off"
         lines.append(f"| {row.what} | {row.figure} | {row.ratio:.2f} | {row.aim_words} | {words} |")
@@ -39,7 +39,7 @@ def table(rows: list[Row]) -> str:
 
 
 def chart(rows: list[Row]) -> str:
-    """A bar for each row: how far it got on the way to its aim. The scale is logarithmic, from a tenth to ten times."""
+    """A bar for each row: how close it is to its target. The scale is logarithmic, from a tenth to ten times."""
     left, width, step, top = 470, 400, 26, 34
     height = top + step * len(rows) + 14
 
@@ -48,10 +48,10 @@ def chart(rows: list[Row]) -> str:
 
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 70} {height}" font-family="sans-serif" font-size="12">',
-        "<title>How far each figure is from its aim</title>",
+        "<title>How far each figure is from its target</title>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
     ]
-    for value, words in [(0.1, "a tenth"), (0.5, "half"), (1, "the aim"), (2, "twice"), (10, "ten times")]:
+    for value, words in [(0.1, "a tenth"), (0.5, "half"), (1, "the target"), (2, "twice"), (10, "ten times")]:
         x = place(value)
         lines.append(f'<line x1="{x:.0f}" y1="{top - 8}" x2="{x:.0f}" y2="{height - 8}" stroke="{"#333333" if value == 1 else "#dddddd"}"/>')
         lines.append(f'<text x="{x:.0f}" y="{top - 14}" text-anchor="middle" fill="#555555">{words}</text>')
@@ -66,7 +66,7 @@ def chart(rows: list[Row]) -> str:
 
 
 def put(page: Path, text: str):
-    """Replaces what stands between the markers of a page."""
+    """Replaces the text between the markers of a page."""
     before, rest = page.read_text().split(MARKS[0])
     after = rest.split(MARKS[1])[1]
     page.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")

@@ -40,13 +40,13 @@ def whole(is_long: bool) -> list[Row]:
     wake, relays, backlog = found["wake"], found["relays"], found["backlog"]
     alone = figures("--rounds", rounds, "--only", "reactions", events=events, prefix=("taskset", "-c", "0"))["reactions"]
     rows = [
-        Row("a reaction that wakes one device: CPU of a push, of a verification", f"{reactions['cpu']:.1f} µs", reactions["ratio"], 1.5),
-        Row("the same: pushes a second, of what two cores could verify", f"{reactions['rate']:,.0f}/s", reactions["of"], 0.6, True),
-        Row("the same: pushes a second with two cores, of those with one", f"{alone['rate']:,.0f}/s with one", reactions["rate"] / alone["rate"], 1.7, True),
-        Row("a note that names 1,000 accounts: CPU of a push, of a verification", f"{crowd['cpu']:.1f} µs", crowd["ratio"], 0.4),
-        Row("a wake by UnifiedPush to one of 1,000 hosts: CPU, of a verification", f"{wake['cpu']:.1f} µs", wake["ratio"], 3),
-        Row("an event that concerns nobody, by feed: CPU, of scanning it", f"{nobody['cpu']:.2f} µs", nobody["cpu"] / nobody["scan"], 1.5),
-        Row("the same by one of five relays", f"{relays['cpu']:.2f} µs", relays["cpu"] / relays["scan"], 1.5),
+        Row("a reaction that notifies one device: CPU of a push, in verifications", f"{reactions['cpu']:.1f} µs", reactions["ratio"], 1.5),
+        Row("the same: pushes/s, of the verifications/s of two cores", f"{reactions['rate']:,.0f}/s", reactions["of"], 0.6, True),
+        Row("the same: pushes/s with two cores, of those with one", f"{alone['rate']:,.0f}/s with one", reactions["rate"] / alone["rate"], 1.7, True),
+        Row("a note that names 1,000 accounts: CPU of a push, in verifications", f"{crowd['cpu']:.1f} µs", crowd["ratio"], 0.4),
+        Row("a wake-up by UnifiedPush to one of 1,000 hosts: CPU, in verifications", f"{wake['cpu']:.1f} µs", wake["ratio"], 3),
+        Row("an irrelevant event from a feed: CPU, in scans", f"{nobody['cpu']:.2f} µs", nobody["cpu"] / nobody["scan"], 1.5),
+        Row("the same from one of five relays", f"{relays['cpu']:.2f} µs", relays["cpu"] / relays["scan"], 1.5),
         Row("the same, catching up with five relays", f"{backlog['cpu']:.2f} µs", backlog["cpu"] / backlog["scan"], 1.5),
     ]
     return rows
@@ -61,7 +61,7 @@ def peers(is_long: bool) -> list[Row]:
         output(["contrib/bench/whole/run", "--events", 50_000, "--only", "reactions", "--json", ours])
         output(["contrib/bench/peers/run", "--json", theirs, "--pushes", 10_000 if is_long else 3_000])
         cpu, peer = json.loads(ours.read_text())[0]["cpu"], json.loads(theirs.read_text())["cpu"]
-    return [Row("a push of Sygnal's: its CPU, of a reaction's", f"{peer:.0f} of {cpu:.0f} µs", peer / cpu, 8, True)]
+    return [Row("a push by Sygnal: CPU, in pushes by Carillon", f"{peer:.0f} of {cpu:.0f} µs", peer / cpu, 8, True)]
 
 
 def devices(is_long: bool) -> list[Row]:
@@ -70,8 +70,8 @@ def devices(is_long: bool) -> list[Row]:
         output(["contrib/bench/devices/run", "--json", file, "--rounds", 3 if is_long else 1])
         figures = json.loads(file.read_text())
     return [
-        Row("a million devices that nothing happens to: memory, of 250 MiB", f"{figures['idle memory']:.0f} MiB", figures["idle memory"] / 250, 1),
-        Row("start with a million devices, to the first push: of 2 s", f"{figures['first push']:.1f} s", figures["first push"] / 2, 1),
+        Row("a million idle devices: memory, of 250 MiB", f"{figures['idle memory']:.0f} MiB", figures["idle memory"] / 250, 1),
+        Row("start with a million devices: time to the first push, of 2 s", f"{figures['first push']:.1f} s", figures["first push"] / 2, 1),
     ]
 
 
@@ -83,7 +83,7 @@ def growth(is_long: bool) -> list[Row]:
         file = Path(folder) / "growth.json"
         output(["contrib/bench/growth/run", "--json", file])
         figures = json.loads(file.read_text())
-    what = f"memory that a push leaves behind when all caches are full, over {figures['pushes']:,} pushes: bytes, of 10"
+    what = f"memory growth of a push with full caches, over {figures['pushes']:,} pushes: bytes, of 10"
     each = max(0.0, figures["bytes"])
     return [Row(what, f"{figures['bytes']:+.1f} B", max(each, 0.01) / 10, 1)]
 
@@ -93,7 +93,7 @@ def kill(is_long: bool) -> list[Row]:
         file = Path(folder) / "kill.json"
         output(["contrib/bench/kill/run", "--json", file, "--kills", 10 if is_long else 3])
         figures = json.loads(file.read_text())
-    what = "pushes repeated after a kill flat out, of those on the wire or just ended"
+    what = "pushes repeated after a kill under full load, of those in flight or just ended"
     return [Row(what, f"{figures['repeats']}", figures["repeats"] / max(1, figures["unavoidable"]), 1)]
 
 
@@ -105,8 +105,8 @@ def lanes(is_long: bool) -> list[Row]:
         return Row(what, f"{figures[name]['requests_per_second']:,}/s", figures[name]["of_h2load"], aim, True)
 
     return [
-        row("our HTTP/2, one connection: requests a second, of h2load", "lane", 1.8),
-        row("the whole APNs plugin: requests a second, of h2load", "plugin", 1.0),
+        row("our HTTP/2, one connection: requests/s, of h2load's", "lane", 1.8),
+        row("the whole APNs plugin: requests/s, of h2load's", "plugin", 1.0),
     ]
 
 
@@ -115,7 +115,7 @@ def delivery(is_long: bool) -> list[Row]:
     text = output([f"{SCRATCH}/release/DeliveryBench"])
     found = re.findall(r"courier (\S+)/s \(([\d.]+)\)", text)
     rate, ratio = sorted(found, key=lambda pair: float(pair[1]))[len(found) // 2]
-    return [Row("a delivery from acceptance to its end: a second, of bare SQLite", f"{rate}/s", float(ratio), 0.85, True)]
+    return [Row("deliveries/s from acceptance to end, of bare SQLite's rate", f"{rate}/s", float(ratio), 0.85, True)]
 
 
 def latency(is_long: bool) -> list[Row]:
@@ -124,7 +124,7 @@ def latency(is_long: bool) -> list[Row]:
     for name, words, aim in [("apns", "APNs", 4.0), ("unifiedpush", "UnifiedPush", 8.0)]:
         columns = next(line.split() for line in text.splitlines() if line.startswith(name))
         p99 = float(columns[5])
-        rows.append(Row(f"event in to request out at 1,000/s, {words}: 99 of 100 within, of {aim:g} ms", f"{p99:.1f} ms", p99 / aim, 1))
+        rows.append(Row(f"event in to request out at 1,000/s, {words}: p99, of {aim:g} ms", f"{p99:.1f} ms", p99 / aim, 1))
     return rows
 
 
@@ -152,17 +152,17 @@ def main() -> int:
             failed = True
     cores = len(os.sched_getaffinity(0))
     words = (
-        f"Measured on {datetime.date.today()} with {cores} cores by `contrib/bench/run`, with the plugins in their processes and all "
-        "processes counted; each ratio is of two things in one run."
+        f"`contrib/bench/run` measured these figures on {datetime.date.today()} with {cores} cores. CPU times include the plugin "
+        "processes. Each ratio compares two figures of one run."
     )
     text = f"{words}\n\n{table(rows)}"
     print(text)
     if options.write and failed:
-        print("run: nothing is written, as a bench failed", file=sys.stderr)
+        print("run: a bench failed, so the documents stay as they are", file=sys.stderr)
     elif options.write and rows:
         CHART.write_text(chart(rows))
         for page, picture in [("README.md", "contrib/docs/pictures/speed.svg"), ("contrib/docs/speed.md", "pictures/speed.svg")]:
-            put(REPOSITORY / page, f"{text}\n\n![How far each figure is from its aim]({picture})")
+            put(REPOSITORY / page, f"{text}\n\n![How far each figure is from its target]({picture})")
     return 1 if failed else 0
 
 

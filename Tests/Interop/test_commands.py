@@ -99,7 +99,7 @@ def test_check_names_every_error_with_its_line(tmp_path):
     ]:
         matching = [line for line in lines if line.startswith(f"carillon.yaml:{number}:")]
         assert any(word in line for line in matching), (number, word, lines)
-    assert lines[-1].endswith("mistakes")
+    assert lines[-1].endswith("errors")
     assert not (tmp_path / "carillon.key").exists()
 
 

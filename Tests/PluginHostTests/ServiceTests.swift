@@ -68,7 +68,7 @@ struct ServiceTests {
     }
 
     @Test(arguments: [
-        ("refuse-silently", "does not say why (status 4)"), ("refuse-at-length", "xxxx"),
+        ("refuse-silently", "no error message (status 4)"), ("refuse-at-length", "xxxx"),
         ("refuse-without-end", "xxxx"),
     ])
     func errorTextIsBounded(behaviour: String, expected: String) throws {

@@ -107,7 +107,7 @@ import Testing
         ),
         ("title:", "3:11: rules[0].title: expected text"),
         ("title: { de: Hallo }", "3:12: rules[0].title: 'default' is missing: the text for every other language"),
-        ("title: { default: Hi, german: Hallo }", "3:35: rules[0].title.german: 'german' is no language"),
+        ("title: { default: Hi, german: Hallo }", "3:35: rules[0].title.german: 'german' is not a language"),
         ("title: x\n    title: y", "'title' is given more than once"),
         ("title: @alice", "not YAML: found character that cannot start any token"),
         ("\tbody: x", "not YAML: found character that cannot start any token (perhaps a tab"),

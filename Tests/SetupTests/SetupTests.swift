@@ -130,11 +130,11 @@ struct SetupAnswersTests {
                 "services: [ios]\nios: { topic: a.b, team_id: ABCDEFGHIJ, key_id: ABCDEFGHIJ, key_file: x }",
                 "ios.key_file: cannot read /tmp/work/x"
             ),
-            ("services: [android]\nandroid: { service_account: /p8 }", "/p8 is no service account"),
+            ("services: [android]\nandroid: { service_account: /p8 }", "/p8 is not a service account"),
             ("services: [android]\nandroid: { service_account: /half }", "/half lacks client_email, private_key"),
             (
                 "services: [ios]\nios: { topic: a.b, team_id: ABCDEFGHIJ, key_id: ABCDEFGHIJ, key_file: /account }",
-                "/account holds no private key on P-256"
+                "/account does not contain a P-256 private key"
             ),
             ("test_push: https://ntfy.sh\nservices: [gotify]", "test_push: the other answers leave no use for it"),
             ("[1, 2]", "expected a mapping"),

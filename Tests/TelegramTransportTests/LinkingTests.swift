@@ -184,7 +184,7 @@ struct LinkingTests {
         }
         let fixture = try TransportFixture(kept: [ChatLinks.key(of: code): links])
         #expect(fixture.write("/start \(code)")?.body.contains("from now on") == false)
-        #expect(fixture.host.log.contains { $0.contains("no room") })
+        #expect(fixture.host.log.contains { $0.contains("the store is full") })
         fixture.clock.advance(by: .hours(30 * 24))
         #expect(fixture.write("/start \(code)")?.body.contains("from now on") == true)
         let kept = try #require(fixture.host.states.values[ChatLinks.key(of: code)])

@@ -180,7 +180,7 @@ struct ChildSessionTests {
     )
     func invalidFrameEndsTheProcess(_ name: String, _ bytes: [UInt8], overDeliveries: Bool) {
         child.send(bytes, overDeliveries: overDeliveries)
-        #expect(end?.hasPrefix("was ended, because it s") == true, "\(name): \(end ?? "none")")
+        #expect(end?.hasPrefix("was ended, because it ") == true, "\(name): \(end ?? "none")")
     }
 
     /// A frame that arrives in pieces waits for the rest.

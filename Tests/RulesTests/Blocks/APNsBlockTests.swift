@@ -99,7 +99,7 @@ import Testing
         ),
         (
             "title: t, apns: { push-type: controls, content-changed: false }",
-            ["rules[0].apns.content-changed: 'push-type: controls' requires true here"]
+            ["rules[0].apns.content-changed: expected true with 'push-type: controls'"]
         ),
         (
             "title: t, apns: { push-type: widgets, content-state: {} }",

@@ -25,7 +25,7 @@ struct APNs: PushService {
         let key = app == .first ? keyOfFirst ?? team : team
         return [
             "topic": team.topic, "team_id": team.teamID, "key_id": team.keyID, "key": key.keyPEM,
-            "environment": lab.apnsURL,
+            "base_url": lab.apnsURL,
         ]
     }
 

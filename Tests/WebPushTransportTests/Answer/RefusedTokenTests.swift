@@ -72,7 +72,7 @@ struct RefusedTokenTests {
         _ = try bench.outcome(Self.refusal, from: AnswerBench.apple)
         _ = try bench.outcome(.apple(403, "BadAuthorizationHeader", .CARILLON_RETRY, ""), from: AnswerBench.apple)
         #expect(warnings() == 1)
-        #expect(bench.lines("Apple refuses our VAPID token (bad-jwt-token)") == 1)
+        #expect(bench.lines("Apple refused our VAPID token (bad-jwt-token)") == 1)
         // Users' own services cannot suppress reports about Apple's, nor the other way round.
         for _ in 0..<2 { _ = try bench.outcome(.mozilla(401, 109, .CARILLON_REJECTED, ""), from: AnswerBench.own) }
         #expect(warnings() == 2)

@@ -162,7 +162,7 @@ def test_the_reload_command_reports_the_result(stopped_router):
     assert (good.returncode, good.stdout) == (0, "The configuration was reloaded and is active.\n")
     router.configuration["context"] = {"wait_milliseconds": 1}
     restart = carillon("reload", "--config", router.configuration_file)
-    assert restart.returncode == 0 and restart.stdout.endswith("takes a restart: context\n")
+    assert restart.returncode == 0 and restart.stdout.endswith("require a restart: context\n")
     (router.folder / "rules.yaml").write_text("version: 1\nrules: 5\n")
     router.configuration["rules"] = "rules.yaml"
     broken = carillon("reload", "--config", router.configuration_file)

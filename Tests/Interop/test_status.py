@@ -95,7 +95,7 @@ def test_a_broken_file_does_not_block_access_to_the_running_router(router, alice
     shown = carillon("status", "--config", path)
     assert shown.returncode == 1 and "carillon.yaml:" in shown.stderr, shown.stdout + shown.stderr
     assert shown.stdout.startswith("Carillon ") and "plugins   " in shown.stdout
-    assert f"!  {shown.stderr.strip()}" in shown.stdout and "carillon check lists all errors" in shown.stdout
+    assert f"!  {shown.stderr.strip()}" in shown.stdout and "carillon check lists every error" in shown.stdout
     [issue] = json.loads(carillon("status", "--json", "--config", path).stdout)["issues"]
     assert issue["code"] == "configuration-invalid" and issue["severity"] == "warning"
     router.kill()

@@ -79,7 +79,7 @@ def test_an_expired_subscription_ends_the_registration(subscriber, socket, lab, 
     assert lab.received("webpush")[0].status in [404, 410]
     page.js("await (await (await navigator.serviceWorker.ready).pushManager.getSubscription()).unsubscribe()")
     subscriber.open()
-    assert page.is_shown("#renewal") and "dropped" in page.text("#renewal-reason")
+    assert page.is_shown("#renewal") and "lost its subscription" in page.text("#renewal-reason")
     page.click("#renew")
     page.wait_for("document.querySelector('#renewal').hidden")
     socket.publish(bob.note("hello", alice))

@@ -17,7 +17,7 @@ extension Configuration {
     /// The destination of the log.
     package struct Log: Sendable, Equatable {
         package var format = LogFormat.auto
-        /// The log level; nil: that of the command line.
+        /// The log level. Default: the level of the command line.
         package var level: Logger.Level?
     }
 }

@@ -148,7 +148,7 @@ package struct TrustedProxies: Sendable, Equatable {
         self.networks = networks ?? Self.thisMachine
     }
 
-    /// Whether `address` is that of a proxy.
+    /// Whether `address` belongs to a proxy.
     package func contains(_ address: String) -> Bool {
         guard let address = IPAddress(address) else { return false }
         return networks.contains { $0.contains(address) }

@@ -44,7 +44,7 @@ extension Configuration {
     /// The URL of the relay socket for clients; empty with port 0, before the system has chosen a port.
     private var ownURL: String { relay.url.isEmpty && relay.port == 0 ? "" : relay.clientURL(port: relay.port) }
 
-    /// Whether a URL is that of the relay socket, in any spelling.
+    /// Whether a URL leads to the relay socket, in any spelling.
     package var isOwnRelay: @Sendable (String) -> Bool {
         let own = RelayURL(ownURL)
         return { text in own != nil && RelayURL(text) == own }

@@ -10,7 +10,7 @@ import Relays
 import Storage
 import WebIngress
 
-/// Reads the blocks on sources of events and registrations. `nil` stands for an omitted block.
+/// Reads the blocks on sources of events and registrations. An omitted block is `nil`.
 extension ConfigurationReader {
     /// Reads the block `relays`. `ownURL` is our own socket, which must not be among them.
     func relays(_ value: YAMLValue?, ownURL: String) -> Configuration.Relays {

@@ -3,7 +3,7 @@ import Nostr
 import Registry
 import Rules
 
-/// An event that was parsed as far as the gate needs.
+/// An event with the fields that the gate reads.
 struct IncomingEvent {
     let scanned: ScannedEvent
     let json: UnsafeRawBufferPointer

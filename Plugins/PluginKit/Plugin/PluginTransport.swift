@@ -120,7 +120,7 @@ public enum Acceptance: Sendable {
         }
     }
 
-    /// Converts the status of the host's HTTP service into that of the delivery.
+    /// Converts a status of the host's HTTP service into a delivery status.
     init(_ status: carillon_status) {
         switch status {
         case .CARILLON_OK: self = .accepted

@@ -206,7 +206,7 @@ struct WebPushBlock {
     let isDeclarative: Bool
     /// Whether the service worker may change what the browser would show.
     let isMutable: Bool
-    /// The badge of the app's icon: a number, or a string with one.
+    /// The badge of the app's icon: a number, or a string that contains it.
     let appBadge: JSONValue?
     /// The URL that a tap opens, instead of the notification's URL.
     let navigate: String?

@@ -42,7 +42,7 @@ extension QueueName {
     }
 }
 
-/// Metrics of the router's parts at one moment.
+/// Metrics of the parts at one moment.
 extension MetricFamily {
     static var buildInfo: MetricFamily {
         gauge("carillon_build_info", "The version of Carillon.", of: [Version.current]) {

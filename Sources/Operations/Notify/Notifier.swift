@@ -12,7 +12,7 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// Sends the notifications that callers request. Each becomes one or more events of the router's own key. They pass
+/// Sends the notifications that callers request. The router signs one or more events for each. They pass
 /// the whole pipeline, so throttling, filters, encryption and tracing apply.
 ///
 /// A request is stored before its events are made, and their ids depend only on the request. A request that is repeated
@@ -117,7 +117,7 @@ package final class Notifier: Sendable {
         return record
     }
 
-    /// Returns the ids of the router's events for a request. Throws an ``OperationError`` if there are none.
+    /// Returns the ids of the events sent for a request. Throws an ``OperationError`` if there are none.
     func events(of id: String) async throws -> [String] {
         guard let bytes = Hex.decode(id), let record = try await find(bytes), !record.events.isEmpty else {
             throw EventOperations.unknownRequest

@@ -37,7 +37,7 @@ package final class OperationalEvents: Sendable {
     private let queue = DispatchQueue(label: "carillon operational events")
     /// Sends an event to people's devices. Set later, because the notifier is created after the delivery observers.
     private let notify = Mutex<(@Sendable (_ body: String, _ id: String) async throws -> Void)?>(nil)
-    /// The source of the router's status.
+    /// Reads the status.
     private let status = Mutex<StatusReader?>(nil)
 
     /// `path` is the file for queued messages. Throws the error of an unreadable secrets file.

@@ -230,7 +230,7 @@ struct Matcher {
                 guard signal == .notification || !device.signals.isDisjoint(with: index.signals[signal]) else {
                     return plan.exclude(device.device, .unwanted, reason: signal.rawValue)
                 }
-                // The index knows only the languages of the operator's rules.
+                // The index knows only languages that the rules use.
                 let ownLocale = rule.isTranslated ? try? registry.locale(of: device.device) : nil
                 add(
                     target(device, of: key, route, ownLocale ?? index.languages[device.language]),

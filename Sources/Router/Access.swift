@@ -63,7 +63,7 @@ final class AccessDeadline: Sendable {
                 do {
                     return try end()
                 } catch {
-                    logger.error("Blocks could not be ended", metadata: ["error": "\(error)"])
+                    logger.error("Failed to remove expired blocks", metadata: ["error": "\(error)"])
                     try await sleep(Self.retryPause)
                 }
             }

@@ -19,7 +19,7 @@ package final class ActiveSettings: Sendable {
         let filters = Filters(configuration: configuration, plugins: plugins, settings: outgoing.settings)
         for failure in filters.failures {
             logger.error(
-                "A filter cannot start",
+                "Failed to start a filter",
                 metadata: ["filter": "\(failure.name)", "reason": "\(failure.reason)"]
             )
         }

@@ -102,7 +102,7 @@ final class Advertising: Sendable {
         for relay in lacking {
             let isRefused = if case .refused = results[relay] { true } else { false }
             logger.notice(
-                "A relay did not take the advertisement; it is asked again later",
+                "A relay rejected the advertisement; retrying later",
                 metadata: ["relay": "\(relay.text)", "reason": isRefused ? "refused" : "no answer"]
             )
         }
@@ -232,7 +232,7 @@ struct Announcer: Sendable {
                 )
             }
         } catch {
-            logger.error("The advertisement could not be kept, so there is none", metadata: ["error": "\(error)"])
+            logger.error("Failed to store the advertisement; nothing was advertised", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -64,7 +64,7 @@ struct Events: RouterPart {
         let timeout = time.part(30)
         let timeoutTask = Task { [intake, logger] in
             guard (try? await Task.sleep(for: timeout)) != nil else { return }
-            logger.warning("Refusing events that the time does not suffice for")
+            logger.warning("Refused events at shutdown: not enough time left")
             intake.abandon()
         }
         await pipeline.join()
@@ -197,7 +197,7 @@ struct DeviceSealer: NotificationSealer {
         } catch {
             // At debug level, because senders of long notes could otherwise fill the log.
             logger.debug(
-                "A notification could not be sealed and says less instead",
+                "Failed to seal a notification; sent it with less content",
                 metadata: ["delivery": "\(id)", "device": "\(device.rawValue)", "reason": "\(error)"]
             )
             return nil
@@ -211,7 +211,7 @@ struct DeviceSealer: NotificationSealer {
         } catch {
             // Events encrypted before the error then have less information.
             logger.debug(
-                "The key that notifications to a device are sealed to could not be read",
+                "Failed to read a device's sealing key",
                 metadata: ["device": "\(device.rawValue)", "reason": "\(error)"]
             )
             return nil

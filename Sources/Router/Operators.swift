@@ -60,7 +60,7 @@ final class Operators: RouterPart {
             let port = try await server.start()
             state.withLock { $0.servers.append(server) }
             listening.begin(at: port)
-            logger.info("Taking operators' questions", metadata: ["address": "\(api.console.host):\(port)"])
+            logger.info("Listening for operators' requests", metadata: ["address": "\(api.console.host):\(port)"])
         } catch {
             throw RouterError.cannotListen("api.listen", host: api.console.host, port: api.console.port, error)
         }

@@ -63,7 +63,7 @@ package final class Outgoing: RouterPart {
         self.transports = ActiveTransports(transports)
         for failure in transports.failures {
             logger.error(
-                "A transport cannot start",
+                "Failed to start a transport",
                 metadata: ["app": "\(failure.app)", "reason": "\(failure.reason)"]
             )
         }
@@ -82,7 +82,7 @@ package final class Outgoing: RouterPart {
             try await lowLoops.stop()
             try await group.shutdownGracefully()
         } catch {
-            logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])
+            logger.warning("Failed to stop the event loops", metadata: ["error": "\(error)"])
         }
     }
 }

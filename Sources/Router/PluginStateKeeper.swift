@@ -51,13 +51,13 @@ final class PluginStateKeeper: PluginStateStore {
                 for entry in entries { values[entry.key] = entry.value }
                 if unreadable > 0 {
                     logger.error(
-                        "What a plugin keeps is damaged",
+                        "A plugin's saved state is damaged",
                         metadata: ["owner": "\(owner.name)", "lost": "\(unreadable)"]
                     )
                 }
             } catch {
                 logger.error(
-                    "What a plugin keeps cannot be read",
+                    "Failed to read a plugin's saved state",
                     metadata: ["owner": "\(owner.name)", "error": "\(error)"]
                 )
             }
@@ -101,7 +101,7 @@ final class PluginStateKeeper: PluginStateStore {
         do {
             try table.write(changes, now: now())
         } catch {
-            logger.error("What plugins keep cannot be written", metadata: ["error": "\(error)"])
+            logger.error("Failed to save plugin state", metadata: ["error": "\(error)"])
             let isFirst = state.withLock { state in
                 for (owner, values) in pending {
                     state.pending[owner, default: [:]].merge(values) { newer, _ in newer }
@@ -119,7 +119,7 @@ final class PluginStateKeeper: PluginStateStore {
             do {
                 try table.forgetUnused(but: state.withLock { $0.inUse.map(\.name) }, now: now())
             } catch {
-                logger.error("What plugins no longer need cannot be removed", metadata: ["error": "\(error)"])
+                logger.error("Failed to remove old plugin state", metadata: ["error": "\(error)"])
             }
             keepUp(after: Self.upkeepInterval)
         }

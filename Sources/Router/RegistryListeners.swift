@@ -123,7 +123,7 @@ final class RegistryListeners: Sendable {
             do {
                 try state.withLock(\.courier)?.accept([delivery(of: request)])
             } catch {
-                logger.error("A code for a target could not be kept", metadata: ["error": "\(error)"])
+                logger.error("Failed to store a code for a target", metadata: ["error": "\(error)"])
             }
         }
     }

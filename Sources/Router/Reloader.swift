@@ -72,7 +72,7 @@ final class Reloader: Sendable {
             logger.warn(of: warnings)
             if !restart.isEmpty {
                 logger.warning(
-                    "Some of what changed takes effect with a restart",
+                    "Some changes take effect after a restart",
                     metadata: ["keys": "\(restart.joined(separator: ", "))"]
                 )
             }
@@ -154,7 +154,7 @@ final class Reloader: Sendable {
                     try registry.configureAccess(access.mode, access.rules)
                 } catch {
                     logger.error(
-                        "Registrations could not be read for the new plugins",
+                        "Failed to reread registrations for the new plugins",
                         metadata: ["error": "\(error)"]
                     )
                 }

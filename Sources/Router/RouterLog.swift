@@ -87,13 +87,13 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
             "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
         ]
         switch pause.cause {
-        case .misconfigured: logger.error("Deliveries wait for a human", metadata: metadata)
-        case .asked: logger.warning("Deliveries wait as the push service asked", metadata: metadata)
+        case .misconfigured: logger.error("Queue paused: credentials rejected or plugin missing", metadata: metadata)
+        case .asked: logger.warning("Queue paused: the push service asked for it", metadata: metadata)
         }
     }
 
     func queueResumed(_ queue: QueueName) {
-        logger.notice("Deliveries resumed", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
+        logger.notice("Queue resumed", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
     }
 
     /// The courier logs this error itself.

@@ -83,7 +83,7 @@ final class SealedIngressBackend: Sendable {
             return admissions.map(\.answer) + busy
         } catch {
             if lines.withLock({ $0.take(at: now()) }) {
-                logger.error("Push messages cannot be kept", metadata: ["error": "\(error)"])
+                logger.error("Failed to store push messages", metadata: ["error": "\(error)"])
             }
             return pushes.map { _ in .busy } + busy
         }
@@ -109,7 +109,7 @@ extension Configuration {
             return try ingressPlatform(platforms.catalog).flatMap { IngressPlatform($0, in: platforms.catalog) }
         } catch {
             if isOfEnvironment { throw error }
-            logger.error("The sealed ingress cannot start", metadata: ["reason": "\(error)"])
+            logger.error("Failed to start the sealed ingress", metadata: ["reason": "\(error)"])
             return nil
         }
     }

@@ -75,7 +75,7 @@ struct Watchdog: Sendable {
             if stuck.isEmpty {
                 alive()
             } else {
-                logger.critical("Something is stuck", metadata: ["parts": "\(stuck.joined(separator: ", "))"])
+                logger.critical("A thread is blocked", metadata: ["parts": "\(stuck.joined(separator: ", "))"])
             }
         } while (try? await pause(max(.milliseconds(1), interval / 4))) != nil
     }

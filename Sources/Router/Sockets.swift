@@ -121,7 +121,7 @@ final class Sockets: RouterPart {
         do {
             let port = try await ingress.start()
             state.withLock { $0.ingressPort = port }
-            logger.info("Taking push messages", metadata: ["address": "\(web.host):\(port)"])
+            logger.info("Listening for push messages", metadata: ["address": "\(web.host):\(port)"])
         } catch {
             let key = configuration.isOfEnvironment ? "PORT" : "sealed_ingress.listen"
             throw RouterError.cannotListen(key, host: web.host, port: web.port, error)
@@ -136,7 +136,7 @@ final class Sockets: RouterPart {
         do {
             try await state.withLock { $0.listener }?.close()
         } catch {
-            logger.warning("The relay socket did not close", metadata: ["error": "\(error)"])
+            logger.warning("Failed to close the relay socket", metadata: ["error": "\(error)"])
         }
         await ingress?.stop(within: time.part(15))
         await feed?.stop()
@@ -217,7 +217,7 @@ struct SocketBackend: RelayBackend {
             do {
                 return try registry.storedEvents(of: author)
             } catch {
-                logger.error("Registrations could not be read", metadata: ["error": "\(error)"])
+                logger.error("Failed to read registrations", metadata: ["error": "\(error)"])
                 return []
             }
         }

@@ -25,7 +25,7 @@ package struct StoreClaim: Sendable {
         if let unusable = UnusableStore(configuration) { throw unusable }
         if let fault = try configuration.lostRegistry() { throw fault }
         if let warning = configuration.lostOutboxWarning {
-            logger.error("A database is missing; an empty one takes its place", metadata: ["loss": "\(warning)"])
+            logger.error("A database is missing; created an empty one", metadata: ["loss": "\(warning)"])
         }
         identity = try Self.identity(configuration)
     }

@@ -44,7 +44,7 @@ package struct Stores: RouterPart {
         self.now = now
         logger = log.logger
         if let former = try RouterKeyStore(store).retireIfDue(by: claim.identity, now: now()) {
-            logger.notice("The router's former key retired", metadata: ["npub": "\(NIP19.npub(former.key))"])
+            logger.notice("Retired the router's former key", metadata: ["npub": "\(NIP19.npub(former.key))"])
         }
         registry = try Registry(
             store: store,
@@ -97,7 +97,7 @@ package struct Stores: RouterPart {
                 try store.pruneDeadLetters(at: now()) { try directory.address(of: $0) != nil }
             }
         } catch {
-            logger.warning("Old failed deliveries cannot be dropped; trying again", metadata: ["error": "\(error)"])
+            logger.warning("Failed to remove old failed deliveries; retrying", metadata: ["error": "\(error)"])
         }
     }
 

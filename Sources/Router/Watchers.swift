@@ -245,7 +245,7 @@ final class StatisticsKeeper: Sendable {
             )
         } catch {
             counts.putBack(figures)
-            logger.warning("The counts of the day cannot be written; trying again", metadata: ["error": "\(error)"])
+            logger.warning("Failed to save the day's counts; retrying", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -76,7 +76,7 @@ extension RuleTexts {
         )
     }
 
-    /// Seed 002: one to four buttons, each with an id and a label.
+    /// One to four buttons, each with an id and a label.
     private static func actions(_ value: YAMLValue, _ vocabulary: TemplateVocabulary) -> [ActionTexts] {
         guard let list = value.list() else { return [] }
         if !(1...4).contains(list.count) { value.mistake("expected one to four buttons") }

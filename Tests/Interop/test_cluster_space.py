@@ -33,7 +33,7 @@ def test_a_new_member_begins_with_a_snapshot_of_the_registry(make_cluster, lab):
     cluster = make_cluster(snapshot_after=10)
     away = cluster.members[1]
     people = cluster.register(12)
-    shortened = "A snapshot of the registry takes the place of older changes"
+    shortened = "Replaced older registry changes by a snapshot"
     everybody = list(cluster.members)
 
     def snapshots() -> int:
@@ -75,7 +75,7 @@ def test_a_member_that_missed_two_snapshots_exits_and_starts_again(make_cluster,
     cluster = make_cluster(snapshot_after=10)
     first, sleeper = cluster.members
     people = cluster.register(4)
-    shortened = "A snapshot of the registry takes the place of older changes"
+    shortened = "Replaced older registry changes by a snapshot"
     sleeper.process.send_signal(signal.SIGSTOP)
     cluster.wait_until_shared([first], fair=False)
     cluster.members.remove(sleeper)

@@ -115,7 +115,7 @@ def test_a_new_key_in_the_same_file_is_used(stopped_router, lab, alice, bob):
     router.start()
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token())), bob.message("hello", alice))
-        router.wait_for_log("Deliveries wait for a human")
+        router.wait_for_log("Queue paused: credentials rejected or plugin missing")
         # Without a change nothing is made anew, and the pause would go on.
         key.write_bytes(right)
         hang_up(router)

@@ -317,9 +317,9 @@ final class ClusterMember: Sendable {
             exchange.close(partition)
             switch error {
             case .damaged, .otherFormat:
-                log.error("A partition cannot be opened", metadata: ["partition": "\(partition)", "why": "\(error)"])
+                log.error("Failed to open a partition", metadata: ["partition": "\(partition)", "why": "\(error)"])
             default:
-                log.info("A partition is closed", metadata: ["partition": "\(partition)", "why": "\(error)"])
+                log.info("Closed a partition", metadata: ["partition": "\(partition)", "why": "\(error)"])
             }
             work.closed(partition, error)
         case .left:
@@ -335,7 +335,7 @@ final class ClusterMember: Sendable {
     private func opened(_ partition: Int) {
         guard let state = state(of: partition) else { return }
         log.info(
-            "A partition is open",
+            "Opened a partition",
             metadata: ["partition": "\(partition)", "epoch": "\(state.identity.epoch)"]
         )
         exchange.prepare(partition)

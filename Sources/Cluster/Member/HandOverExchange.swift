@@ -163,7 +163,10 @@ final class HandOverExchange: Sendable {
             // A member that misses the notice retries after its timeout.
             if isWanted { try line.publish(layout.openedPartitions, Array("\(partition)".utf8)) }
         } catch {
-            log.error("A partition takes no events", metadata: ["partition": "\(partition)", "error": "\(error)"])
+            log.error(
+                "Failed to receive events for a partition",
+                metadata: ["partition": "\(partition)", "error": "\(error)"]
+            )
         }
     }
 
@@ -186,7 +189,7 @@ final class HandOverExchange: Sendable {
     private func receive(_ content: [UInt8], replyTo: String?, _ partition: Int) {
         guard let subject = replyTo else { return }
         guard let batch = try? HandOverBatch(content) else {
-            return log.warning("A batch of events is not understood", metadata: ["partition": "\(partition)"])
+            return log.warning("Ignored an unreadable batch of events", metadata: ["partition": "\(partition)"])
         }
         let reply = Reply(batch: batch.id, subject: subject)
         let (isNew, isFull) = state.withLock { state -> (Bool, Bool) in

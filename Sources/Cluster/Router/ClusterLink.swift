@@ -79,7 +79,7 @@ package final class ClusterLink: Sendable {
                 let partitioning = try await ClusterMember.prepare(settings, line: line, isTransfer: isTransfer)
                 return ClusterLink(line, settings, partitioning, deadLetters, claim, group)
             } catch let error as NATSError where Deadline.now() < deadline {
-                logger.notice("The cluster's servers are not ready yet", metadata: ["reason": "\(error)"])
+                logger.notice("Waiting for the cluster's servers", metadata: ["reason": "\(error)"])
                 try await Task.sleep(for: .milliseconds(500))
             } catch {
                 client.close()

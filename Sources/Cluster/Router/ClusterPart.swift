@@ -120,7 +120,7 @@ package final class ClusterPart: Membership {
         let (member, work) = (box.member, state.withLock(\.self))
         let timeout = Task { [limit = time.part(40)] in
             guard (try? await Task.sleep(for: .milliseconds(limit.milliseconds))) != nil else { return }
-            work?.logger.warning("Leaving the cluster without handing everything over: that takes too long")
+            work?.logger.warning("Left the cluster before all partitions were handed over: timeout")
             member?.stop()
         }
         await member?.leave()

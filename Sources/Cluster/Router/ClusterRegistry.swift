@@ -142,11 +142,11 @@ final class RegistryShortening: Sendable {
             guard position > last else { return }
             try snapshots.keep(file, at: position, name: "\(DeliveryIDs.fresh())", isShort: isTight)
             logger.info(
-                "A snapshot of the registry takes the place of older changes",
+                "Replaced older registry changes by a snapshot",
                 metadata: ["change": "\(position)"]
             )
         } catch {
-            logger.warning("The log of the cluster's registry cannot be shortened", metadata: ["error": "\(error)"])
+            logger.warning("Failed to shorten the log of the cluster's registry", metadata: ["error": "\(error)"])
         }
     }
 }

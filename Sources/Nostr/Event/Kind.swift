@@ -48,11 +48,11 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let relayList = Kind(10002)
     /// NIP-17: the relays for direct messages; in Gozzip also the devices of a root identity and its key for messages.
     package static let deviceList = Kind(10050)
-    /// Seed 004: registers a device with a notification relay. In the replaceable range.
+    /// Registers a device with a push router (contrib/docs/registration.md). In the replaceable range.
     package static let pushRegistration = Kind(10062)
-    /// Seed 004: advertises a notification relay.
+    /// Advertises a push router.
     package static let notificationRelay = Kind(10067)
-    /// Seed 004: a partner's hint that an event waits for an account.
+    /// A partner's hint that an event waits for an account.
     package static let wakeUpHint = Kind(20062)
     /// Internal and never published: represents a notification requested over the API.
     package static let requestedNotification = Kind(20063)

@@ -173,7 +173,7 @@ package final class CurrentTokens: Sendable {
         } catch {
             // After a read error no token is valid, because the old ones may be revoked.
             state.tokens = NamedTokens()
-            logger.error("The API's named tokens cannot be read", metadata: ["reason": "\(error)"])
+            logger.error("Failed to read the API's named tokens", metadata: ["reason": "\(error)"])
         }
         state.stamp = stamp
     }
@@ -184,7 +184,7 @@ package final class CurrentTokens: Sendable {
             try file.change { tokens throws(OperationError) in _ = tokens.use(uses) }
         } catch {
             logger.warning(
-                "When the API's tokens were used last cannot be written down",
+                "Failed to save when API tokens were last used",
                 metadata: ["reason": "\(error)"]
             )
         }

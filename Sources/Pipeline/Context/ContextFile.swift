@@ -108,7 +108,7 @@ final class ContextFile: Sendable {
             defer { isInTrouble = true }
             return !isInTrouble
         }
-        if isNew { logger.warning("Names and notes cannot be kept", metadata: ["error": "\(error)"]) }
+        if isNew { logger.warning("Failed to store names and notes", metadata: ["error": "\(error)"]) }
     }
 
     private func replace(_ damaged: DatabasePool, _ error: DatabaseError) {
@@ -121,7 +121,7 @@ final class ContextFile: Sendable {
                 state = .open(try Self.open(file, logger: logger))
             } catch {
                 state = .unusable
-                logger.error("Names and notes are only kept in memory", metadata: ["error": "\(error)"])
+                logger.error("Storing names and notes in memory only", metadata: ["error": "\(error)"])
             }
         }
     }

@@ -90,7 +90,7 @@ extension ButtonNames {
     fileprivate func reserves(_ category: String) -> Bool { !reserved.isEmpty && category.hasPrefix(reserved) }
 }
 
-/// Seed 002's requirements on a rule's buttons, beyond the keys of each.
+/// The requirements on a rule's buttons, beyond the keys of each.
 enum ButtonChecks {
     /// iOS cuts longer labels.
     private static let longestLabel = 30
@@ -123,7 +123,7 @@ enum ButtonChecks {
         )
     }
 
-    /// Seed 002, "Icons Not Showing".
+    /// Apps show no icon for other names.
     private static func checkIcon(_ icon: YAMLValue?) {
         guard let icon, (icon.literal ?? icon.literalBeginning)?.hasPrefix("SFSymbol.") ?? false else { return }
         icon.mistake("expected only the symbol's name, such as cart.fill, without 'SFSymbol.'")

@@ -27,7 +27,7 @@ struct RulePayload: Sendable {
     }
 
     /// Reads these keys, and checks buttons and URLs. `isSummary` is whether `rule` is for a batch, `hasEvent` whether
-    /// it has an event for the keys of seed 000.
+    /// it has an event for the keys about the event.
     init(reading rule: YAMLMapping, _ context: RuleContext, isSummary: Bool = false, hasEvent: Bool = true) {
         ButtonChecks.check(rule)
         context.categories.check(rule["category"])

@@ -46,7 +46,7 @@ extension Rule {
 extension RuleReader {
     /// Reads a rule without conditions and signal.
     fileprivate func requested(_ value: YAMLValue, name: String, _ otherKeys: [String]) -> Rule? {
-        // The keys of seed 000 would describe an event that exists only in this router.
+        // The keys about the event would describe an event that exists only in this router.
         let payloadKeys = RulePayload.keys(context.platforms).filter { $0 != "event_data" }
         let keys = otherKeys + RuleTexts.keys + payloadKeys + ["mode", "urgency"] + RulePace.keys
         guard let rule = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }

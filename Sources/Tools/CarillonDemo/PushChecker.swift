@@ -124,7 +124,7 @@ struct PushChecker {
             return .string(id)
         }
 
-        /// The app's keys about the event (specification, seed 000).
+        /// The app's keys about the event.
         private var keys: [String: JSON] {
             let event = scene.event
             var keys: [String: JSON] = [

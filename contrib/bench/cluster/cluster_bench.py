@@ -54,7 +54,7 @@ class Silence:
         """Until the member owns something again."""
         heard = len(member.log_text)
         looked = time.time()
-        while "A partition is open" not in member.log_text[heard:]:
+        while "Opened a partition" not in member.log_text[heard:]:
             looked = time.time()
             time.sleep(0.002)
         self.add(number, since, looked)

@@ -237,7 +237,7 @@ final class NATSClient: Sendable {
             for completion in shell.withLock({ $0.requests.takeAll() }) { completion(.failure(.lost)) }
             observe(.disconnected(reason))
         case .complaint(let words, let unsaid):
-            log.warning("NATS complains", metadata: ["words": "\(words)", "unsaid": "\(unsaid)"])
+            log.warning("NATS reported an error", metadata: ["words": "\(words)", "unsaid": "\(unsaid)"])
         }
     }
 

@@ -96,10 +96,12 @@ extension ConfigurationReader {
                 }
             if let events = push["events"] { settings.accountEvents = kinds(events) }
         }
-        if let days = mapping["failing_days"]?.integer(in: Configuration.OperationalEvents.failingDaysRange) {
+        if let days = mapping["failing_days"]?.integer(of: .days, in: Configuration.OperationalEvents.failingDaysRange)
+        {
             settings.failingDays = days
         }
-        if let days = mapping["disable_days"]?.integer(in: Configuration.OperationalEvents.disableDaysRange) {
+        if let days = mapping["disable_days"]?.integer(of: .days, in: Configuration.OperationalEvents.disableDaysRange)
+        {
             settings.disableDays = days
         }
         return settings
@@ -176,14 +178,14 @@ enum OperationalEventsSchema {
                 ),
                 (
                     "failing_days",
-                    SchemaParts.integer(
+                    SchemaParts.time(
                         "The days of failures after which a device counts as failing. Default: 5.",
                         Configuration.OperationalEvents.failingDaysRange
                     )
                 ),
                 (
                     "disable_days",
-                    SchemaParts.integer(
+                    SchemaParts.time(
                         "The days of failures after which it is disabled until its app registers it again; 0: never. Default: 30.",
                         Configuration.OperationalEvents.disableDaysRange
                     )

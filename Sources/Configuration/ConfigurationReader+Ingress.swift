@@ -23,7 +23,8 @@ extension ConfigurationReader {
         relays.nip46 = mapping["nip46"].map { urls($0, except: own) } ?? relays.always
         relays.publish = mapping["publish"].map { urls($0, except: own) } ?? relays.always
         relays.perUser = mapping["per_user"].flatMap(choice) ?? relays.perUser
-        relays.catchUp = mapping["catch_up_hours"]?.integer(in: 1...720).map { .hours($0) } ?? relays.catchUp
+        relays.catchUp =
+            mapping["catch_up_hours"]?.integer(of: .hours, in: 1...720).map { .hours($0) } ?? relays.catchUp
         return relays
     }
 
@@ -56,7 +57,7 @@ extension ConfigurationReader {
         guard let mapping = value.mapping(keys: ["mode", "silent_minutes"]) else { return hints }
         hints.policy = mapping["mode"].flatMap(choice) ?? hints.policy
         hints.silentAfter =
-            mapping["silent_minutes"]?.integer(in: 1...10_080).map { .minutes($0) } ?? hints.silentAfter
+            mapping["silent_minutes"]?.integer(of: .minutes, in: 1...10_080).map { .minutes($0) } ?? hints.silentAfter
         return hints
     }
 
@@ -78,7 +79,9 @@ extension ConfigurationReader {
             return context
         }
         guard let mapping = value.mapping(keys: ["wait_milliseconds", "path"]) else { return context }
-        if let wait = mapping["wait_milliseconds"]?.integer(in: 0...10_000) { context.wait = .milliseconds(wait) }
+        if let wait = mapping["wait_milliseconds"]?.integer(of: .milliseconds, in: 0...10_000) {
+            context.wait = .milliseconds(wait)
+        }
         context.path = mapping["path"]?.string().map(path)
         context.place = mapping["path"]?.place ?? (0, 0)
         return context
@@ -94,11 +97,11 @@ extension ConfigurationReader {
             return limits
         }
         guard let mapping = value.mapping(keys: ["rows", "days", "keep_events_hours"]) else { return limits }
-        if let hours = mapping["keep_events_hours"]?.integer(in: TraceLimits.keptEventsRange), hours > 0 {
+        if let hours = mapping["keep_events_hours"]?.integer(of: .hours, in: TraceLimits.keptEventsRange), hours > 0 {
             limits.keptEvents = .hours(hours)
         }
         limits.rows = mapping["rows"]?.integer(in: TraceLimits.rowRange) ?? limits.rows
-        limits.days = mapping["days"]?.integer(in: TraceLimits.dayRange) ?? limits.days
+        limits.days = mapping["days"]?.integer(of: .days, in: TraceLimits.dayRange) ?? limits.days
         return limits
     }
 
@@ -106,7 +109,7 @@ extension ConfigurationReader {
     func deadLetters(_ value: YAMLValue) -> DeadLetterLimits {
         var limits = DeadLetterLimits()
         guard let mapping = value.mapping(keys: ["days", "rows"]) else { return limits }
-        limits.days = mapping["days"]?.integer(in: DeadLetterLimits.dayRange) ?? limits.days
+        limits.days = mapping["days"]?.integer(of: .days, in: DeadLetterLimits.dayRange) ?? limits.days
         limits.rows = mapping["rows"]?.integer(in: DeadLetterLimits.rowRange) ?? limits.rows
         return limits
     }

@@ -50,7 +50,7 @@ extension ConfigurationReader {
     }
 
     private func seconds(_ value: YAMLValue?) -> Duration? {
-        value?.integer(in: 0...Self.longestPause).map { .seconds($0) }
+        value?.integer(of: .seconds, in: 0...Self.longestPause).map { .seconds($0) }
     }
 
     private func cap(_ value: YAMLValue?) -> Int? { value?.integer(in: 0...Self.highestCap) }

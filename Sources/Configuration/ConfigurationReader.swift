@@ -87,7 +87,8 @@ struct ConfigurationReader {
         configuration.operationalEvents = top["operational_events"].flatMap(operationalEvents)
         configuration.cluster = top["cluster"].flatMap(cluster)
         configuration.shutdownTime =
-            top["shutdown_seconds"]?.integer(in: 1...3_600).map { .seconds($0) } ?? configuration.shutdownTime
+            top["shutdown_seconds"]?.integer(of: .seconds, in: 1...3_600).map { .seconds($0) }
+            ?? configuration.shutdownTime
         checkListeners(configuration, top)
         return keyFile == nil || store == nil ? nil : configuration
     }

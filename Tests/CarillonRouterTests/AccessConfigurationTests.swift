@@ -94,17 +94,6 @@ import TimeTestSupport
         for (address, isBlocked) in cases { #expect(access.isBlocked(address) == isBlocked, "\(address)") }
     }
 
-    @Test(
-        arguments: [
-            ("90s", 90), ("10m", 600), ("12h", 43_200), ("30d", 2_592_000), ("0s", 0), ("", nil), ("10", nil),
-            ("h", nil),
-            ("-1h", nil), ("+1h", nil), ("1w", nil), ("99999999d", nil),
-        ] as [(String, Int64?)]
-    )
-    func spansAreNumbersWithUnits(_ text: String, _ seconds: Int64?) {
-        #expect(SpanWords.span(text)?.seconds == seconds)
-    }
-
     @Test func logLevelsAreSetByName() throws {
         let clock = ManualClock()
         let logs = LogOperations(levels: LogLevels(now: clock.monotonic), now: clock.monotonic)

@@ -1,9 +1,12 @@
 import Core
+import Delivery
 import Foundation
 import HTTPClient
 import Nostr
+import Observability
 import Pipeline
 import PlatformTestSupport
+import PluginHost
 import Push
 import Relays
 import Rules
@@ -109,6 +112,43 @@ import Testing
             let block = try #require(configuration.apps["default"]?.platforms[platform])
             #expect(block.json(for: PlatformCatalog.builtIn[platform]) == json)
         }
+    }
+
+    @Test func timesMayBeDurations() throws {
+        let configuration = try read(
+            """
+            identity: { key_file: k }
+            store: { path: s }
+            relays: { catch_up_hours: 2d }
+            hints: { silent_minutes: 1h30m }
+            context: { wait_milliseconds: 2s }
+            trace: { days: 2w, keep_events_hours: 1d }
+            dead_letters: { days: 3d }
+            plugins: { deadline_seconds: 1m, question_deadline_seconds: 5s }
+            defaults: { cooldown_seconds: 2m, ios: { window_seconds: 10s } }
+            bounds: { cooldown_seconds: 1h }
+            operational_events: { failing_days: 1w, disable_days: 60d }
+            shutdown_seconds: 1m
+            """
+        )
+        #expect(configuration.relays.catchUp == .hours(48) && configuration.hints.silentAfter == .minutes(90))
+        #expect(configuration.context.wait == .seconds(2))
+        #expect(configuration.trace?.days == 14 && configuration.trace?.keptEvents == .hours(24))
+        #expect(configuration.deadLetters.days == 3)
+        #expect(configuration.plugins.isolation.deadline == .seconds(60))
+        #expect(configuration.plugins.isolation.questionDeadline == .seconds(5))
+        #expect(configuration.pacing.cooldown == .seconds(120))
+        #expect(configuration.pacing.platforms["ios"]?.window == .seconds(10))
+        #expect(configuration.pacing.leastCooldown == .hours(1))
+        #expect(configuration.operationalEvents?.failingDays == 7 && configuration.operationalEvents?.disableDays == 60)
+        #expect(configuration.shutdownTime == .minutes(1))
+        let unsuitable = "identity: { key_file: k }\nstore: { path: s }\nrelays: { catch_up_hours: 90m }\n"
+        #expect(
+            mistakes(unsuitable) == [
+                "carillon.yaml:3:27: relays.catch_up_hours: '90m' is not a whole number of hours from 1 to 720; "
+                    + "expected one such as 24, 24h or 1d"
+            ]
+        )
     }
 
     @Test(arguments: [

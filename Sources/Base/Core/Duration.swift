@@ -14,6 +14,35 @@ extension Duration {
     @inlinable public var seconds: Int64 { components.seconds }
 }
 
+extension Duration {
+    /// A regular expression for JSON Schemas that matches the texts of ``init(written:)``.
+    public static let writtenPattern = "([0-9]{1,9}[smhdw])+"
+
+    /// Reads a duration as people write it: `30s`, `90m`, `4h`, `2d`, `1w`, or several together, such as `1h30m`.
+    ///
+    /// Returns nil for other texts, and for more than a hundred years.
+    public init?(written text: some StringProtocol) {
+        var rest = Substring(text)
+        var total: Duration = .zero
+        guard !rest.isEmpty else { return nil }
+        while !rest.isEmpty {
+            let digits = rest.prefix { $0.isASCII && $0.isNumber }
+            guard (1...9).contains(digits.count), let number = Int64(digits),
+                let unit = rest.dropFirst(digits.count).first,
+                let length = Self.writtenUnits[unit]
+            else { return nil }
+            total += length * number
+            guard total <= .days(36_525) else { return nil }
+            rest = rest.dropFirst(digits.count + 1)
+        }
+        self = total
+    }
+
+    private static let writtenUnits: [Character: Duration] = [
+        "s": .seconds(1), "m": .minutes(1), "h": .hours(1), "d": .days(1), "w": .days(7),
+    ]
+}
+
 /// A number of bytes, used for sizes and limits.
 @frozen public struct ByteCount: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let bytes: Int

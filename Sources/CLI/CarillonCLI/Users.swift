@@ -1,6 +1,7 @@
 import ArgumentParser
 import CarillonRouter
 import Console
+import Core
 import Operations
 import Registry
 import RouterConfiguration
@@ -251,7 +252,7 @@ struct Span: ExpressibleByArgument {
     let duration: Duration
 
     init?(argument: String) {
-        guard let duration = SpanWords.span(argument), duration > .zero else { return nil }
+        guard let duration = Duration(written: argument), duration > .zero else { return nil }
         self.duration = duration
     }
 }

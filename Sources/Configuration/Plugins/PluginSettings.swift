@@ -72,11 +72,11 @@ extension ConfigurationReader {
 
     private func read(_ mapping: YAMLMapping, into plugins: inout Configuration.Plugins) {
         var settings = plugins.isolation
-        if let seconds = mapping["deadline_seconds"]?.integer(in: Configuration.Plugins.deadlineRange) {
+        if let seconds = mapping["deadline_seconds"]?.integer(of: .seconds, in: Configuration.Plugins.deadlineRange) {
             settings.deadline = .seconds(seconds)
         }
         let questions = mapping["question_deadline_seconds"]
-        if let seconds = questions?.integer(in: Configuration.Plugins.questionDeadlineRange) {
+        if let seconds = questions?.integer(of: .seconds, in: Configuration.Plugins.questionDeadlineRange) {
             settings.questionDeadline = .seconds(seconds)
         }
         if let limits = mapping["limits"]?.mapping(keys: ["memory_mib", "cpu_percent"]) {

@@ -21,7 +21,7 @@ extension ConfigurationSchema {
                                 ("mode", SchemaParts.choice("The use of hints.", HintPolicy.allCases.map(\.rawValue))),
                                 (
                                     "silent_minutes",
-                                    SchemaParts.integer(
+                                    SchemaParts.time(
                                         "The time after its last hint in which a partner counts as active. Default: 60.",
                                         1...10_080
                                     )
@@ -57,7 +57,7 @@ extension ConfigurationSchema {
                             [
                                 (
                                     "wait_milliseconds",
-                                    SchemaParts.integer(
+                                    SchemaParts.time(
                                         "How long a notification waits for data from relays. Default: 1500.",
                                         0...10_000
                                     )
@@ -83,10 +83,10 @@ extension ConfigurationSchema {
                             nil,
                             [
                                 ("rows", SchemaParts.integer("The maximum number of entries.", TraceLimits.rowRange)),
-                                ("days", SchemaParts.integer("The maximum age of an entry.", TraceLimits.dayRange)),
+                                ("days", SchemaParts.time("The maximum age of an entry.", TraceLimits.dayRange)),
                                 (
                                     "keep_events_hours",
-                                    SchemaParts.integer(
+                                    SchemaParts.time(
                                         "How long whole events with their content are stored for carillon rules diff. Default: "
                                             + "none are stored.",
                                         TraceLimits.keptEventsRange
@@ -102,7 +102,7 @@ extension ConfigurationSchema {
                 SchemaParts.mapping(
                     "Permanently failed deliveries, kept for carillon queue; 0 for either disables it.",
                     [
-                        ("days", SchemaParts.integer("The maximum age of a delivery.", DeadLetterLimits.dayRange)),
+                        ("days", SchemaParts.time("The maximum age of a delivery.", DeadLetterLimits.dayRange)),
                         ("rows", SchemaParts.integer("The maximum number of deliveries.", DeadLetterLimits.rowRange)),
                     ]
                 )
@@ -182,7 +182,7 @@ extension ConfigurationSchema {
                 ("publish", SchemaParts.oneOrMore("Relays that get the router's advertisement. Default: 'always'.")),
                 (
                     "catch_up_hours",
-                    SchemaParts.integer("How far back a relay is read after a disconnection. Default: 48.", 1...720)
+                    SchemaParts.time("How far back a relay is read after a disconnection. Default: 48.", 1...720)
                 ),
             ]
         )

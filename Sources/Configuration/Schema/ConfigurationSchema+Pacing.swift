@@ -28,9 +28,9 @@ extension ConfigurationSchema {
                     [
                         (
                             "cooldown_seconds",
-                            SchemaParts.integer("The shortest cooldown. Default: 0.", seconds)
+                            SchemaParts.time("The shortest cooldown. Default: 0.", seconds)
                         ),
-                        ("window_seconds", SchemaParts.integer("The shortest window. Default: 0.", seconds)),
+                        ("window_seconds", SchemaParts.time("The shortest window. Default: 0.", seconds)),
                         (
                             "daily_cap",
                             SchemaParts.integer(
@@ -50,14 +50,14 @@ extension ConfigurationSchema {
         return [
             (
                 "cooldown_seconds",
-                SchemaParts.integer(
+                SchemaParts.time(
                     "The minimum time between two pushes to a device; 0: none. \(otherwise(60)).",
                     seconds
                 )
             ),
             (
                 "window_seconds",
-                SchemaParts.integer(
+                SchemaParts.time(
                     "The window in which the fourth and later events become one push; 0: none. \(otherwise(30)).",
                     seconds
                 )

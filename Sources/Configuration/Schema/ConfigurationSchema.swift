@@ -41,7 +41,7 @@ enum ConfigurationSchema {
                         ("cluster", ClusterSchema.schema),
                         (
                             "shutdown_seconds",
-                            SchemaParts.integer(
+                            SchemaParts.time(
                                 "The time limit for a shutdown; unfinished deliveries are kept. Default: 10.",
                                 1...3_600
                             )

@@ -35,14 +35,14 @@ enum PluginSchema {
         [
             (
                 "deadline_seconds",
-                SchemaParts.integer(
+                SchemaParts.time(
                     "The time limit for loading a plugin and for a call; a process that exceeds it is restarted. Default: 10.",
                     Configuration.Plugins.deadlineRange
                 )
             ),
             (
                 "question_deadline_seconds",
-                SchemaParts.integer(
+                SchemaParts.time(
                     "The time limit for synchronous calls: validate, check and decide. Default: 1.",
                     Configuration.Plugins.questionDeadlineRange
                 )

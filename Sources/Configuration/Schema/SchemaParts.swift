@@ -1,3 +1,4 @@
+import Core
 import JSON
 import Push
 import Rules
@@ -42,6 +43,17 @@ enum SchemaParts {
         [
             "description": .string(description), "type": "integer",
             "minimum": .number(range.lowerBound), "maximum": .number(range.upperBound),
+        ]
+    }
+
+    /// Returns the schema of a number of a unit of time, which may be written as a duration.
+    static func time(_ description: String, _ range: ClosedRange<Int>) -> JSONValue {
+        [
+            "description": .string(description),
+            "anyOf": [
+                ["type": "integer", "minimum": .number(range.lowerBound), "maximum": .number(range.upperBound)],
+                ["type": "string", "pattern": .string("^\(Duration.writtenPattern)$")],
+            ],
         ]
     }
 

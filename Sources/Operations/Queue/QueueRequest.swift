@@ -89,7 +89,7 @@ package struct QueueRequest: Sendable, Equatable {
 enum OperatorTime {
     /// Parses `2h` (two hours ago), likewise `90s`, `30m` and `7d`, or `2026-11-22T07:00:00Z` or `2026-11-22`.
     static func moment(_ text: String, _ name: String, now: Timestamp) throws(OperationError) -> Timestamp {
-        if let span = SpanWords.span(text) { return now - span }
+        if let span = Duration(written: text) { return now - span }
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = text.contains("T") ? .withInternetDateTime : .withFullDate
         guard let date = formatter.date(from: text) else {

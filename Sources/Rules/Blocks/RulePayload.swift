@@ -134,7 +134,7 @@ struct Lifetime: Sendable {
             span = nil
             return
         }
-        guard let span = TimeSpan.read(text), Self.range.contains(span) else {
+        guard let span = Duration(written: text), Self.range.contains(span) else {
             value.mistake("expected a time from 1m to 28d, such as 90s, 15m, 4h, 2d or 1d12h")
             span = nil
             return

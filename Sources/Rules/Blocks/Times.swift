@@ -11,7 +11,7 @@ struct MomentTemplate: Sendable {
     /// The same as a regular expression, for the JSON Schema.
     static let pattern =
         #"^((now|\{\{ *event\.(created_at|tag\.[0-9A-Za-z_-]{1,32}(\.[1-9])?) *\}\})([+-]"#
-        + "\(TimeSpan.pattern))?|[+-]?\(TimeSpan.pattern))$"
+        + "\(Duration.writtenPattern))?|[+-]?\(Duration.writtenPattern))$"
 
     private enum Base: Sendable {
         case now
@@ -43,7 +43,7 @@ struct MomentTemplate: Sendable {
             let isSigned = isNegative || rest.hasPrefix("+")
             // A text `2d` means `+2d`; after a base it needs a sign.
             guard isSigned || rest.count == text.count,
-                let span = TimeSpan.read(isSigned ? rest.dropFirst() : rest)
+                let span = Duration(written: isSigned ? rest.dropFirst() : rest)
             else { return nil }
             distance = isNegative ? .zero - span : span
         }
@@ -127,35 +127,6 @@ enum NumericVariable {
     }
 }
 
-/// A duration as people write it: `30s`, `90m`, `4h`, `2d`, `1w`, or several together, `1h30m`.
-enum TimeSpan {
-    /// The same as a regular expression, for the JSON Schema.
-    static let pattern = "([0-9]{1,9}[smhdw])+"
-
-    /// Returns nil for other texts, and for more than a hundred years.
-    static func read(_ text: some StringProtocol) -> Duration? {
-        var rest = Substring(text)
-        var total: Duration = .zero
-        guard !rest.isEmpty else { return nil }
-        while !rest.isEmpty {
-            let digits = rest.prefix { $0.isASCII && $0.isNumber }
-            guard (1...9).contains(digits.count), let number = Int64(digits),
-                let unit = rest.dropFirst(digits.count).first,
-                let length = units[unit]
-            else { return nil }
-            total += length * number
-            guard total <= limit else { return nil }
-            rest = rest.dropFirst(digits.count + 1)
-        }
-        return total
-    }
-
-    private static let units: [Character: Duration] = [
-        "s": .seconds(1), "m": .minutes(1), "h": .hours(1), "d": .days(1), "w": .days(7),
-    ]
-    private static let limit: Duration = .days(36_525)
-}
-
 extension FlagSpelling {
     func append(_ flag: Bool, to json: inout JSONText) {
         switch self {
@@ -215,7 +186,7 @@ extension SpanSpelling {
     static let expectation = "expected a time such as 30s, 15m, 4h or 2d"
 
     /// The same as a regular expression, for the JSON Schema.
-    static let pattern = "^(\(TimeSpan.pattern)|" + #"[0-9]{1,9}\.[0-9]{1,3}s)$"#
+    static let pattern = "^(\(Duration.writtenPattern)|" + #"[0-9]{1,9}\.[0-9]{1,3}s)$"#
 
     /// Returns the error in a duration, if any.
     func mistake(in span: Duration, limit: Duration) -> String? {
@@ -242,7 +213,7 @@ extension SpanSpelling {
 
     /// Reads `4h` as well as Protocol Buffers' `3.5s`.
     static func read(_ text: String) -> Duration? {
-        if let span = TimeSpan.read(text) { return span }
+        if let span = Duration(written: text) { return span }
         let parts = text.dropLast().split(separator: ".", omittingEmptySubsequences: false)
         guard text.last == "s", parts.count == 2, (1...3).contains(parts[1].count),
             parts.allSatisfy({ $0.allSatisfy { $0.isASCII && $0.isNumber } }), (1...9).contains(parts[0].count),

@@ -1,3 +1,4 @@
+import Core
 import JSON
 import Push
 
@@ -191,7 +192,7 @@ enum RuleKeySchema {
                 "expires",
                 [
                     "description": "How long a push service may keep it for an unreachable device: 1m to 28d.",
-                    "type": "string", "pattern": .string("^\(TimeSpan.pattern)$"),
+                    "type": "string", "pattern": .string("^\(Duration.writtenPattern)$"),
                 ]
             ),
         ]

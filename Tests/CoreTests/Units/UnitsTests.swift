@@ -35,6 +35,20 @@ import Testing
         #expect(Duration.milliseconds(-1_500).seconds == -1)
     }
 
+    @Test(
+        arguments: [
+            ("90s", 90), ("10m", 600), ("12h", 43_200), ("30d", 2_592_000), ("0s", 0), ("1w", 604_800),
+            ("1h30m", 5_400), ("1d1d", 172_800), ("", nil), ("10", nil), ("h", nil), ("-1h", nil), ("+1h", nil),
+            ("1.5h", nil), ("1h30", nil), ("1 h", nil), ("500ms", nil), ("٣h", nil), ("36525d", 3_155_760_000),
+            ("36525d1s", nil), ("99999999d", nil), ("0000000001s", nil),
+        ] as [(String, Int64?)]
+    )
+    func `durations are numbers with units`(_ text: String, _ seconds: Int64?) throws {
+        #expect(Duration(written: text)?.seconds == seconds)
+        let pattern = try Regex(Duration.writtenPattern)
+        #expect(text.wholeMatch(of: pattern) != nil || seconds == nil)
+    }
+
     @Test func `the system's clocks move on`() {
         #expect(Timestamp.now() > Timestamp(seconds: 1_770_000_000))
         let before = Deadline.now()

@@ -34,6 +34,37 @@ import Testing
         )
     }
 
+    @Test(
+        arguments: [
+            ("48", .hours, 48), ("48h", .hours, 48), ("2d", .hours, 48), ("\"2d\"", .hours, 48), ("1w", .days, 7),
+            ("1h30m", .minutes, 90), ("2s", .milliseconds, 2_000), ("0s", .seconds, 0), ("60s", .minutes, 1),
+        ] as [(String, TimeUnit, Int)]
+    )
+    func timeIsANumberOrADuration(_ text: String, _ unit: TimeUnit, _ count: Int) {
+        let found = mistakes("n: \(text)") {
+            #expect($0.mapping()?["n"]?.integer(of: unit, in: 0...5_000) == count)
+        }
+        #expect(found == [])
+    }
+
+    @Test(
+        arguments: [
+            ("90m", "'90m' is not a whole number of hours from 1 to 720; expected one such as 24, 24h or 1d"),
+            ("31d", "'31d' is not a whole number of hours from 1 to 720; expected one such as 24, 24h or 1d"),
+            ("2y", "'2y' is not a whole number of hours from 1 to 720; expected one such as 24, 24h or 1d"),
+            ("1.5h", "'1.5h' is not a whole number of hours from 1 to 720; expected one such as 24, 24h or 1d"),
+            ("0", "expected a whole number from 1 to 720"), ("1.5", "expected a whole number from 1 to 720"),
+            ("soon", "expected a whole number from 1 to 720"), ("\"24\"", "expected a whole number from 1 to 720"),
+            ("${SET}", "expected a whole number from 1 to 720"), ("[1h]", "expected a whole number from 1 to 720"),
+        ]
+    )
+    func wrongTimeIsReportedWithExamples(_ text: String, _ message: String) {
+        let found = mistakes("n: \(text)") {
+            #expect($0.mapping()?["n"]?.integer(of: .hours, in: 1...720) == nil)
+        }
+        #expect(found == ["f.yaml:1:4: n: \(message)"])
+    }
+
     @Test(arguments: ["a: [1", "a: b: c", "\"unclosed", "a: 1\na: 2\n"])
     func brokenYAMLIsOneErrorWithItsLine(_ text: String) {
         let found = mistakes(text) { _ in }

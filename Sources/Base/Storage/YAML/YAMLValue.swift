@@ -1,3 +1,4 @@
+import Core
 import Foundation
 import Yams
 
@@ -55,6 +56,22 @@ package struct YAMLValue {
             return nil
         }
         return number
+    }
+
+    /// Returns a whole number of `unit` within `range`: a number, or a duration such as `90s` or `1h30m`.
+    package func integer(of unit: TimeUnit, in range: ClosedRange<Int>) -> Int? {
+        guard case .scalar(let scalar) = node, scalar.string.first?.isNumber == true,
+            scalar.string.last?.isLetter == true
+        else { return integer(in: range) }
+        if let duration = Duration(written: scalar.string), let count = unit.count(in: duration), range.contains(count)
+        {
+            return count
+        }
+        mistake(
+            "'\(scalar.string.prefix(64))' is not a whole number of \(unit) from \(range.lowerBound) to "
+                + "\(range.upperBound); expected one such as \(unit.examples)"
+        )
+        return nil
     }
 
     /// Returns `true` or `false`.
@@ -195,6 +212,38 @@ package struct YAMLMapping {
         if let value = self[key] { return value }
         value.mistake("'\(key)' is missing: \(purpose)")
         return nil
+    }
+}
+
+/// The unit of a key whose name ends with it, such as `cooldown_seconds`.
+package enum TimeUnit: Sendable {
+    case milliseconds, seconds, minutes, hours, days
+
+    /// One of it.
+    package var duration: Duration {
+        switch self {
+        case .milliseconds: .milliseconds(1)
+        case .seconds: .seconds(1)
+        case .minutes: .minutes(1)
+        case .hours: .hours(1)
+        case .days: .days(1)
+        }
+    }
+
+    fileprivate var examples: String {
+        switch self {
+        case .milliseconds: "1500 or 2s"
+        case .seconds: "30, 30s or 1m"
+        case .minutes: "90, 90m or 1h30m"
+        case .hours: "24, 24h or 1d"
+        case .days: "7, 7d or 1w"
+        }
+    }
+
+    /// Returns how many of it `duration` is; nil if it is not a whole number.
+    fileprivate func count(in duration: Duration) -> Int? {
+        let (count, rest) = duration.milliseconds.quotientAndRemainder(dividingBy: self.duration.milliseconds)
+        return rest == 0 ? Int(count) : nil
     }
 }
 

@@ -37,103 +37,55 @@ package enum AccessWords {
     package static func relay(_ text: String) -> AccessSubject? { RelayPattern(text).map { .relay($0.text) } }
 }
 
-extension ConfigurationReader {
-    func access(_ value: YAMLValue?, invitationsNeed secretFile: String?) -> Configuration.Access {
-        var access = Configuration.Access()
-        guard let value, let mapping = value.mapping(keys: ["mode", "allow", "block", "block_relays"]) else {
-            return access
-        }
-        if let mode = mapping["mode"] {
-            access.mode = mode.choice(AccessMode.allCases.map(\.rawValue)).flatMap { AccessMode(rawValue: $0) } ?? .open
-            if access.mode == .inviteOnly, secretFile == nil {
-                mode.mistake("expected registration.secret_file too: without it anyone can register")
+// MARK: The keys of the file
+
+extension Configuration.Access {
+    /// Needs `registration`, whose secrets are required for invitations.
+    static var block: Block<Configuration> {
+        Block("The accounts that may use this router. The commands users and relays add entries.") {
+            Key.choice("mode", \.access.mode)
+                .about("The accounts that may register: all, invited ones, or only those in allow. Default: open.")
+            rules("allow", isBlock: false, AccessWords.user, AccessWords.users)
+                .about("Keys and networks that may register, and exceptions from larger blocked networks.")
+            rules("block", isBlock: true, AccessWords.user, AccessWords.users)
+                .about("Keys that may not use this router, and networks that may not connect.")
+            rules("block_relays", isBlock: true, AccessWords.relay, AccessWords.relays)
+                .about("Relays of users that the router never connects to: URLs, hosts, *.example.com.")
+        } check: { mapping, configuration, _ in
+            if configuration.access.mode == .inviteOnly, configuration.registration.secretFile == nil {
+                mapping["mode"]?.mistake("expected registration.secret_file too: without it anyone can register")
             }
         }
-        func rules(_ key: String, isBlock: Bool, _ subject: (String) -> AccessSubject?, _ expected: String) {
-            for value in mapping[key]?.oneOrMore() ?? [] {
+    }
+
+    private static func rules(
+        _ name: String,
+        isBlock: Bool,
+        _ subject: @escaping (String) -> AccessSubject?,
+        _ expected: String
+    ) -> Key<Configuration> {
+        Key(name, SchemaParts.oneOrMore) { value, configuration, _ in
+            for value in value.oneOrMore() {
                 guard let text = value.string() else { continue }
                 guard let subject = subject(text) else {
                     value.mistake("expected \(expected)")
                     continue
                 }
-                access.rules.append(AccessRule(subject, isBlock: isBlock, madeAt: .epoch, isConfigured: true))
+                configuration.access.rules.append(
+                    AccessRule(subject, isBlock: isBlock, madeAt: .epoch, isConfigured: true)
+                )
             }
+            return true
         }
-        rules("allow", isBlock: false, AccessWords.user, AccessWords.users)
-        rules("block", isBlock: true, AccessWords.user, AccessWords.users)
-        rules("block_relays", isBlock: true, AccessWords.relay, AccessWords.relays)
-        return access
-    }
-
-    func log(_ value: YAMLValue?) -> Configuration.Log {
-        var log = Configuration.Log()
-        guard let mapping = value?.mapping(keys: ["format", "level"]) else { return log }
-        log.format =
-            mapping["format"]?.choice(LogFormat.allCases.map(\.rawValue)).flatMap { LogFormat(rawValue: $0) } ?? .auto
-        log.level = mapping["level"]?.choice(Logger.Level.allCases.map(\.rawValue)).flatMap {
-            Logger.Level(rawValue: $0)
-        }
-        return log
     }
 }
 
-extension ConfigurationSchema {
-    static var access: SchemaParts.Member {
-        (
-            "access",
-            SchemaParts.mapping(
-                "The accounts that may use this router. The commands users and relays add entries.",
-                [
-                    (
-                        "mode",
-                        SchemaParts.choice(
-                            "The accounts that may register: all, invited ones, or only those in allow. Default: open.",
-                            AccessMode.allCases.map(\.rawValue)
-                        )
-                    ),
-                    (
-                        "allow",
-                        SchemaParts.oneOrMore(
-                            "Keys and networks that may register, and exceptions from larger blocked networks."
-                        )
-                    ),
-                    (
-                        "block",
-                        SchemaParts.oneOrMore("Keys that may not use this router, and networks that may not connect.")
-                    ),
-                    (
-                        "block_relays",
-                        SchemaParts.oneOrMore(
-                            "Relays of users that the router never connects to: URLs, hosts, *.example.com."
-                        )
-                    ),
-                ]
-            )
-        )
-    }
-
-    static var log: SchemaParts.Member {
-        (
-            "log",
-            SchemaParts.mapping(
-                "The settings of the log.",
-                [
-                    (
-                        "format",
-                        SchemaParts.choice(
-                            "auto: journald if standard error is the journal, otherwise text. Default: auto.",
-                            LogFormat.allCases.map(\.rawValue)
-                        )
-                    ),
-                    (
-                        "level",
-                        SchemaParts.choice(
-                            "The minimum level; the command line overrides it.",
-                            Logger.Level.allCases.map(\.rawValue)
-                        )
-                    ),
-                ]
-            )
-        )
+extension Configuration.Log {
+    static var block: Block<Self> {
+        Block("The settings of the log.") {
+            Key.choice("format", \.format)
+                .about("auto: journald if standard error is the journal, otherwise text. Default: auto.")
+            Key.choice("level", \.level).about("The minimum level; the command line overrides it.")
+        }
     }
 }

@@ -36,17 +36,12 @@ extension Configuration {
             package var isFirst = false
         }
 
-        package static let standardPrefix = "carillon"
         package static let partitionRange = 1...256
-        package static let replicaChoices = [1, 3, 5]
-        package static let snapshotRange = 10...10_000_000
-        /// 1 MiB to 1 TiB.
-        package static let capacityRange = 1 << 20...1 << 40
 
         package var servers: [NATSServer] = []
         /// The name of this member.
-        package var name: MemberName
-        package var prefix: MemberName
+        package var name = MemberName.standardPrefix
+        package var prefix = MemberName.standardPrefix
         package var partitions = 32
         package var replicas = 3
         package var credentials = Credentials.none
@@ -60,7 +55,7 @@ extension Configuration {
         /// The number of registry changes after which a new snapshot replaces the old one.
         package var snapshotAfter = 10_000
         /// The position of the block in the configuration.
-        package var place: (line: Int, column: Int)
+        package var place = (line: 0, column: 0)
 
         /// The maximum size of streams, in bytes. Servers reserve it when they create a stream.
         package struct Capacity: Hashable, Sendable {
@@ -113,7 +108,12 @@ package struct NATSServer: Hashable, Sendable, CustomStringConvertible {
 package struct MemberName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
     package static let form = "1 to 64 letters, digits, - and _"
 
+    /// The prefix of streams, buckets and subjects if none is configured.
+    static let standardPrefix = MemberName(known: "carillon")
+
     package let rawValue: String
+
+    private init(known name: String) { rawValue = name }
 
     /// Returns nil if `text` has another format.
     package init?(_ text: String) {
@@ -195,82 +195,70 @@ extension Configuration {
     }
 }
 
-/// Reads the block `cluster`.
-extension ConfigurationReader {
-    private typealias Cluster = Configuration.Cluster
+// MARK: The keys of the file
 
-    func cluster(_ value: YAMLValue) -> Configuration.Cluster? {
-        guard
-            let mapping = value.mapping(keys: [
-                "nats", "name", "prefix", "partitions", "replicas", "credentials", "tls", "monitoring",
-                "accept_loss_on_power_cut", "max_bytes", "snapshot_after",
-            ])
-        else { return nil }
-        let nats = mapping.require("nats", "the servers, such as [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
-        let nameValue = mapping.require("name", "the name of this member, unique in the cluster")
-        let name = nameValue.flatMap(memberName)
-        var prefix = MemberName(Cluster.standardPrefix)
-        if let value = mapping["prefix"] { prefix = memberName(value) }
-        // Reads all keys before it rejects the block, so that all errors are reported together.
-        let servers = nats.map(servers) ?? []
-        let credentials = mapping["credentials"].flatMap(credentials) ?? .none
-        let tls = mapping["tls"].flatMap(tls)
-        let partitions = mapping["partitions"]?.integer(in: Cluster.partitionRange)
-        let replicas = mapping["replicas"].flatMap(replicas)
-        let monitoring = (mapping["monitoring"]?.oneOrMore() ?? []).compactMap(monitoring)
-        let acceptsLoss = mapping["accept_loss_on_power_cut"]?.bool()
-        let capacity = mapping["max_bytes"].flatMap(capacity)
-        let snapshotAfter = mapping["snapshot_after"]?.integer(in: Cluster.snapshotRange)
-        guard let name, let prefix else { return nil }
-        var cluster = Cluster(name: name, prefix: prefix, place: value.place)
-        cluster.servers = servers
-        cluster.partitions = partitions ?? cluster.partitions
-        cluster.replicas = replicas ?? cluster.replicas
-        cluster.credentials = credentials
-        cluster.tls = tls
-        cluster.monitoring = monitoring
-        cluster.acceptsLossOnPowerCut = acceptsLoss ?? false
-        cluster.capacity = capacity ?? cluster.capacity
-        cluster.snapshotAfter = snapshotAfter ?? cluster.snapshotAfter
-        return cluster
-    }
-
-    private func capacity(_ value: YAMLValue) -> Cluster.Capacity? {
-        guard let mapping = value.mapping(keys: ["log", "snapshots", "registry", "requests"]) else { return nil }
-        var capacity = Cluster.Capacity()
-        let range = Cluster.capacityRange
-        capacity.log = mapping["log"]?.integer(in: range) ?? capacity.log
-        capacity.snapshots = mapping["snapshots"]?.integer(in: range) ?? capacity.snapshots
-        capacity.registry = mapping["registry"]?.integer(in: range) ?? capacity.registry
-        capacity.requests = mapping["requests"]?.integer(in: range) ?? capacity.requests
-        return capacity
-    }
-
-    private func replicas(_ value: YAMLValue) -> Int? {
-        guard let number = value.integer(in: 1...5) else { return nil }
-        if !Cluster.replicaChoices.contains(number) { value.mistake("expected 1, 3 or 5, so that there is a majority") }
-        return number
-    }
-
-    private func monitoring(_ value: YAMLValue) -> String? {
-        guard let text = value.string() else { return nil }
-        guard ["http://", "https://"].contains(where: { text.hasPrefix($0) && text.count > $0.count }) else {
-            value.mistake("expected the URL of a server's monitoring, such as http://10.0.0.1:8222")
-            return nil
+extension Configuration.Cluster {
+    static var block: Block<Self> {
+        Block("Several routers that work as one, over NATS JetStream; see the manual's page on scaling.") {
+            Key("nats", \.servers, SchemaParts.oneOrMore) { value, _ in servers(value) }
+                .required("the servers, such as [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
+                .about("The servers, nats://HOST:4222, or tls://HOST:4222 to require TLS.")
+            memberName("name", \.name)
+                .required("the name of this member, unique in the cluster")
+                .about("The name of this member, unique in the cluster: \(MemberName.form).")
+            memberName("prefix", \.prefix)
+                .about("The prefix of streams, buckets and subjects. Default: \(MemberName.standardPrefix).")
+            Key.integer("partitions", \.partitions, partitionRange)
+                .about("The number of partitions of accounts. It can never change. Default: {default}.")
+            Key.integer("replicas", \.replicas, 1...5)
+                .about("The number of servers that store each message: 1, 3 or 5. Default: {default}.")
+            Key(
+                "credentials",
+                schema: { CredentialFiles.block.schema(CredentialFiles(), $1) },
+                read: { value, cluster, reader in
+                    var files = CredentialFiles()
+                    guard CredentialFiles.block.read(value, into: &files, reader) else { return false }
+                    cluster.credentials = files.all.first ?? .none
+                    return true
+                }
+            )
+            Key.block("tls", \.tls, from: TLS(), TLS.block)
+            Key.list("monitoring", \.monitoring) { value, _ in
+                let url = value.text(
+                    expected: "the URL of a server's monitoring, such as http://10.0.0.1:8222",
+                    where: { url in
+                        ["http://", "https://"].contains { url.hasPrefix($0) && url.count > $0.count }
+                    }
+                )
+                return url.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+            }
+            .about(
+                "The servers' monitoring URLs, http://HOST:8222, to check whether they flush data before they acknowledge it."
+            )
+            Key.block("max_bytes", \.capacity, Capacity.block)
+            Key.integer("snapshot_after", \.snapshotAfter, 10...10_000_000)
+                .about(
+                    "The number of registry changes after which a new snapshot replaces the old one. Default: {default}."
+                )
+            Key.flag("accept_loss_on_power_cut", \.acceptsLossOnPowerCut)
+                .about(
+                    "Whether to accept servers without sync_interval: always, which may lose acknowledged data if all lose power. Default: false."
+                )
+        } check: { mapping, cluster, _ in
+            cluster.place = mapping.value.place
+            if ![1, 3, 5].contains(cluster.replicas) {
+                mapping["replicas"]?.mistake("expected 1, 3 or 5, so that there is a majority")
+            }
         }
-        return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
-    private func memberName(_ value: YAMLValue) -> MemberName? {
-        guard let text = value.string() else { return nil }
-        guard let name = MemberName(text) else {
-            value.mistake("expected \(MemberName.form)")
-            return nil
+    private static func memberName(_ name: String, _ path: WritableKeyPath<Self, MemberName>) -> Key<Self> {
+        Key(name, path, SchemaParts.text()) { value, _ in
+            value.text(expected: MemberName.form, where: { MemberName($0) != nil }).flatMap(MemberName.init)
         }
-        return name
     }
 
-    private func servers(_ value: YAMLValue) -> [NATSServer] {
+    private static func servers(_ value: YAMLValue) -> [NATSServer] {
         let values = value.oneOrMore()
         if values.isEmpty { value.mistake("expected a server, or a list of them") }
         return values.reduce(into: []) { servers, value in
@@ -286,46 +274,81 @@ extension ConfigurationReader {
             servers.append(server)
         }
     }
+}
 
-    private func credentials(_ value: YAMLValue) -> Configuration.Cluster.Credentials? {
-        guard
-            let mapping = value.mapping(keys: ["creds_file", "nkey_file", "token_file", "user", "password_file"])
-        else { return nil }
-        let file = mapping["creds_file"]?.string().map { Cluster.Credentials.file(path($0)) }
-        let key = mapping["nkey_file"]?.string().map { Cluster.Credentials.key(seedFile: path($0)) }
-        let token = mapping["token_file"]?.string().map { Cluster.Credentials.token(file: path($0)) }
-        var password: Cluster.Credentials?
-        switch (mapping["user"], mapping["password_file"]) {
-        case (nil, nil): break
-        case (let user?, let file?):
-            if let user = user.string(), let file = file.string() {
-                password = .password(user: user, file: path(file))
-            }
-        case (let user?, nil): user.mistake("user requires password_file")
-        case (nil, let file?): file.mistake("password_file requires user")
+extension Configuration.Cluster.Capacity {
+    fileprivate static var block: Block<Self> {
+        // 1 MiB to 1 TiB.
+        let range = 1 << 20...1 << 40
+        return Block("The maximum size of streams, in bytes, which servers reserve.") {
+            Key.integer("log", \.log, range).about("The logs of all partitions. Default: {default} (1 GiB).")
+            Key.integer("snapshots", \.snapshots, range)
+                .about("Snapshots: twice the size of queues and registrations. Default: {default} (2 GiB).")
+            Key.integer("registry", \.registry, range)
+                .about("The registry's latest changes. Default: {default} (1 GiB).")
+            Key.integer("requests", \.requests, range)
+                .about(
+                    "One day's requests to POST /v1/notify; the oldest are removed first. Default: {default} (1 GiB)."
+                )
         }
-        let found = [file, key, token, password].compactMap(\.self)
-        if found.count > 1 {
-            value.mistake("expected one of creds_file, nkey_file, token_file, and user with password_file")
+    }
+}
+
+/// The keys of `cluster.credentials`, of which a configuration has one kind.
+private struct CredentialFiles {
+    private var credentials: String?
+    private var seed: String?
+    private var token: String?
+    private var user: String?
+    private var password: String?
+
+    /// The credentials that are configured.
+    var all: [Configuration.Cluster.Credentials] {
+        let ofUser = user.flatMap { user in
+            password.map { Configuration.Cluster.Credentials.password(user: user, file: $0) }
         }
-        if found.isEmpty, mapping["user"] == nil, mapping["password_file"] == nil {
-            value.mistake("expected creds_file, nkey_file, token_file, or user and password_file")
-        }
-        return found.first
+        let ofFiles: [Configuration.Cluster.Credentials?] = [
+            credentials.map { .file($0) }, seed.map { .key(seedFile: $0) }, token.map { .token(file: $0) },
+        ]
+        return (ofFiles + [ofUser]).compactMap(\.self)
     }
 
-    private func tls(_ value: YAMLValue) -> Configuration.Cluster.TLS? {
-        guard let mapping = value.mapping(keys: ["ca_file", "certificate_file", "key_file", "first"]) else {
-            return nil
+    static var block: Block<Self> {
+        Block("The router's credentials for the servers: one of these.") {
+            Key.file("creds_file", \.credentials).about("A credentials file in the format of nsc.")
+            Key.file("nkey_file", \.seed).about("A file with the seed of an nkey.")
+            Key.file("token_file", \.token).about("A file with a token.")
+            Key.text("user", \.user).about("A user, with password_file.")
+            Key.file("password_file", \.password).about("A file with the user's password.")
+        } check: { mapping, files, _ in
+            switch (mapping["user"], mapping["password_file"]) {
+            case (let user?, nil): user.mistake("user requires password_file")
+            case (nil, let file?): file.mistake("password_file requires user")
+            case (nil, nil) where files.all.isEmpty:
+                mapping.value.mistake("expected creds_file, nkey_file, token_file, or user and password_file")
+            default: break
+            }
+            if files.all.count > 1 {
+                mapping.value.mistake(
+                    "expected one of creds_file, nkey_file, token_file, and user with password_file"
+                )
+            }
         }
-        var tls = Configuration.Cluster.TLS()
-        tls.caFile = mapping["ca_file"]?.string().map(path)
-        tls.certificateFile = mapping["certificate_file"]?.string().map(path)
-        tls.keyFile = mapping["key_file"]?.string().map(path)
-        tls.isFirst = mapping["first"]?.bool() ?? false
-        if (tls.certificateFile == nil) != (tls.keyFile == nil) {
-            value.mistake("certificate_file and key_file are required together")
+    }
+}
+
+extension Configuration.Cluster.TLS {
+    fileprivate static var block: Block<Self> {
+        Block("The TLS settings for connections to the servers.") {
+            Key.file("ca_file", \.caFile).about("Root certificates to use instead of the system's, as PEM.")
+            Key.file("certificate_file", \.certificateFile).about("The router's client certificate, as PEM.")
+            Key.file("key_file", \.keyFile).about("The key of that certificate, as PEM.")
+            Key.flag("first", \.isFirst)
+                .about("Whether TLS starts before the server's greeting (handshake_first). Default: false.")
+        } check: { mapping, tls, _ in
+            if (tls.certificateFile == nil) != (tls.keyFile == nil) {
+                mapping.value.mistake("certificate_file and key_file are required together")
+            }
         }
-        return tls
     }
 }

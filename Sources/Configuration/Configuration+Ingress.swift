@@ -1,9 +1,10 @@
 import Core
+import Delivery
 import HTTPClient
-import Push
+import JSON
+import Observability
 import Relays
 import Storage
-import WebIngress
 
 /// Other sources of events and registrations than our own socket, and the data fetched for notifications.
 extension Configuration {
@@ -77,80 +78,168 @@ extension Configuration {
     package var webhooksPath: String { storePath + "-webhooks" }
 }
 
-extension Configuration {
-    /// `POST /push/:device_token/:id` for Web Push senders (contrib/docs/web-push-ingress.md).
-    package struct SealedIngress: Sendable {
-        /// The app whose configuration block is used.
-        package var app = "default"
-        /// The platform of the devices; nil: the only one that supports the ingress.
-        package var platform: String?
-        /// The position of the platform or app in the configuration, for errors that only the loaded plugins find; 0 if
-        /// no file was read.
-        package var place = (line: 0, column: 0)
-        /// The proxies that may report a client's address.
-        package var trustedProxies = TrustedProxies() {
-            didSet { web.isTrustedProxy = trustedProxies.contains }
-        }
-        /// The maximum number of stored devices.
-        package var devices = 1_000_000
-        /// The listen address and the limits for one client.
-        package var web = WebIngressConfiguration()
+// MARK: The keys of the file
 
-        package init() {
-            web.isTrustedProxy = trustedProxies.contains
+extension Configuration.Relays {
+    /// Needs `relay`, whose URL must not be among these.
+    static var block: Block<Configuration> {
+        Block("Other relays that the router connects to.") {
+            urls("always", \.relays.always)
+                .about("Permanent connections, on which all accounts are watched. Default: none.")
+            Key.choice("per_user", \.relays.perUser)
+                .about("The source of a user's own relays: nip65, registration or none. Default: nip65.")
+            urls("nip46", \.relays.nip46)
+                .about("Relays for sessions in addition to the own socket. Default: 'always'.")
+            urls("publish", \.relays.publish)
+                .about("Relays that get the router's advertisement. Default: 'always'.")
+            Key.integer("catch_up_hours", \.relays.catchUp, of: .hours, 1...720)
+                .about("How far back a relay is read after a disconnection. Default: {default}.")
+        } check: { mapping, configuration, _ in
+            let always = configuration.relays.always
+            if mapping["nip46"] == nil { configuration.relays.nip46 = always }
+            if mapping["publish"] == nil { configuration.relays.publish = always }
         }
     }
 
-    /// The platform that the sealed ingress serves; nil if there is no sealed ingress.
-    ///
-    /// Throws an error if no loaded plugin supports it, if several do and none is named, and if the app has no block
-    /// for it.
-    package func ingressPlatform(_ platforms: PlatformCatalog) throws(Diagnostics) -> String? {
-        guard let ingress = sealedIngress else { return nil }
-        guard let platform = ingress.platform ?? platforms.onlyIngressPlatform, platforms[platform]?.ingress != nil
-        else {
-            let offering = platforms.platforms.filter { platforms[$0]?.ingress != nil }
-            let choice =
-                offering.isEmpty ? "no loaded plugin supports it" : "one of \(offering.joined(separator: ", "))"
-            throw mistake(ingress, "platform: expected a platform whose plugin supports the sealed ingress; \(choice)")
+    /// Relays, each once, in the order of the file.
+    private static func urls(
+        _ name: String,
+        _ path: WritableKeyPath<Configuration, [RelayURL]>
+    ) -> Key<Configuration> {
+        Key(name, SchemaParts.oneOrMore) { value, configuration, _ in
+            let own = RelayURL(configuration.relay.url)
+            var urls: [RelayURL] = []
+            for value in value.oneOrMore() {
+                guard let text = value.string() else { continue }
+                guard let url = RelayURL(text) else {
+                    value.mistake("expected a relay's URL, as in wss://relay.example.com")
+                    continue
+                }
+                if url == own {
+                    value.mistake("this is the router's own relay socket (relay.url); remove it")
+                } else if !urls.contains(url) {
+                    urls.append(url)
+                }
+            }
+            configuration[keyPath: path] = urls
+            return true
         }
-        guard apps[ingress.app]?.platforms[platform] != nil else {
-            throw mistake(
-                ingress,
-                "app: expected the name of an app with a block for \(platform); '\(ingress.app)' has none"
-            )
-        }
-        return platform
-    }
-
-    private func mistake(_ ingress: SealedIngress, _ message: String) -> Diagnostics {
-        let (line, column) = ingress.place
-        return Diagnostics([
-            Diagnostic(
-                file: file ?? "environment",
-                line: line,
-                column: column,
-                message: "sealed_ingress.\(message)"
-            )
-        ])
     }
 }
 
-/// The networks of proxies that may report a client's address (`X-Forwarded-For`).
-package struct TrustedProxies: Sendable, Equatable {
-    /// This machine, where the reverse proxy usually is. A local program without the header keeps its own address.
-    private static let thisMachine = ["127.0.0.0/8", "::1"].compactMap(AddressBlock.init)
+extension Configuration.Hints {
+    static var key: Key<Configuration> {
+        let block = Block<Self> {
+            Key.choice("mode", \.policy).about("The use of hints.")
+            Key.integer("silent_minutes", \.silentAfter, of: .minutes, 1...10_080)
+                .about("The time after its last hint in which a partner counts as active. Default: {default}.")
+        }
+        return Key.block("hints", \.hints, block).or(["enum": .texts(HintPolicy.allCases.map(\.rawValue))]) {
+            word,
+            configuration in
+            configuration.hints.policy = word.choice() ?? configuration.hints.policy
+        }
+        .about("The use of wake-up hints from partners (kind 20062).")
+    }
+}
 
-    private let networks: [AddressBlock]
+extension Configuration.Registration {
+    static var block: Block<Self> {
+        Block("The clients that may register.") {
+            Key.flag("require_session", \.requireSession).about("Whether a NIP-46 session is required. Default: false.")
+            Key.file("secret_file", \.secretFile, place: \.secretFilePlace)
+                .about("The file with the secrets that open a session, one per line. Default: no secret is required.")
+        }
+    }
+}
 
-    /// Makes a list of networks. Default: only this machine.
-    package init(_ networks: [AddressBlock]? = nil) {
-        self.networks = networks ?? Self.thisMachine
+extension Configuration.Context {
+    static var key: Key<Configuration> {
+        let block = Block<Self> {
+            Key.integer("wait_milliseconds", \.wait, of: .milliseconds, 0...10_000)
+                .about("How long a notification waits for data from relays. Default: {default}.")
+            Key.file("path", \.path, place: \.place)
+                .about("The file with fetched data; it can be deleted at any time. Default: a file next to the store.")
+        }
+        return Key.block("context", \.context, block).or(["enum": ["off", false]]) { word, configuration in
+            configuration.context.isOn = word.string() != "off"
+            if configuration.context.isOn {
+                word.mistake("expected off, or a mapping with wait_milliseconds, path")
+            }
+        }
+        .about("Names and notes that notifications refer to; or off: none are fetched or stored.")
+    }
+}
+
+extension Configuration {
+    static var traceKey: Key<Configuration> {
+        let block = Block<TraceLimits> {
+            Key.integer("rows", \.rows, TraceLimits.rowRange).about("The maximum number of entries.")
+            Key.integer("days", \.days, of: .days, TraceLimits.dayRange).about("The maximum age of an entry.")
+            Key.integer("keep_events_hours", \.keptEvents, of: .hours, TraceLimits.keptEventsRange)
+                .about(
+                    "How long whole events with their content are stored for carillon rules diff. Default: none are stored."
+                )
+        } check: { _, limits, _ in
+            if limits.keptEvents == .zero { limits.keptEvents = nil }
+        }
+        return Key.block("trace", \.trace, from: TraceLimits(), block).or(["enum": ["off", false]]) {
+            word,
+            configuration in
+            if word.string() == "off" {
+                configuration.trace = nil
+            } else {
+                word.mistake("expected off, or a mapping with rows, days, keep_events_hours")
+            }
+        }
+        .about("The limits for stored results of events, for carillon explain; or off.")
     }
 
-    /// Whether `address` belongs to a proxy.
-    package func contains(_ address: String) -> Bool {
-        guard let address = IPAddress(address) else { return false }
-        return networks.contains { $0.contains(address) }
+    static var deadLetterBlock: Block<DeadLetterLimits> {
+        Block("Permanently failed deliveries, kept for carillon queue; 0 for either disables it.") {
+            Key.integer("days", \.days, of: .days, DeadLetterLimits.dayRange).about("The maximum age of a delivery.")
+            Key.integer("rows", \.rows, DeadLetterLimits.rowRange).about("The maximum number of deliveries.")
+        }
+    }
+
+    static var tracingBlock: Block<TracingSettings?> {
+        let expected = "a collector's URL, as in http://127.0.0.1:4318"
+        return Block("The export of events as OpenTelemetry spans. Default: off.") {
+            Key("otlp", SchemaParts.text()) { value, settings, _ in
+                settings = value.string().flatMap { url in
+                    let settings = TracingSettings(url: url)
+                    if settings == nil { value.mistake("expected \(expected)") }
+                    return settings
+                }
+                return settings != nil
+            }
+            .required(expected)
+            .about("The URL of a collector for OTLP over HTTP, such as http://127.0.0.1:4318.")
+            Key("sample", ["type": "number", "minimum": 0, "maximum": 1]) { value, settings, _ in
+                guard let text = value.string() else { return false }
+                guard let part = Double(text), (0...1).contains(part) else {
+                    value.mistake("expected the fraction of events to trace, from 0 to 1, such as 0.01")
+                    return false
+                }
+                settings?.sample = part
+                return true
+            }
+            .about("The fraction of events that is traced. Default: 0.01.")
+            Key("headers_file", SchemaParts.text()) { value, settings, reader in
+                settings?.headersFile = value.string().map(reader.path)
+                do throws(CollectorHeadersError) {
+                    if !reader.isWithoutCredentials { _ = try settings?.headers() }
+                } catch {
+                    value.mistake(error.description)
+                }
+                return true
+            }
+            .about("A file with headers for the collector, one per line: authorization: Bearer …")
+            Key("service", SchemaParts.text()) { value, settings, _ in
+                if let service = value.string(), !service.isEmpty { settings?.service = service }
+                return true
+            }
+            .about("The router's service name at the collector. Default: carillon.")
+        }
     }
 }

@@ -32,10 +32,10 @@ extension Configuration {
     package struct OperationalEvents: Sendable, Equatable {
         /// An endpoint that gets signed messages (Standard Webhooks).
         package struct Webhook: Sendable, Equatable {
-            package var url: String
+            package var url = ""
             /// The path of a file with one secret per line.
-            package var secretFile: String
-            package var events: Set<OperationalEventKind>
+            package var secretFile = ""
+            package var events = Set(OperationalEventKind.allCases)
         }
 
         package var webhooks: [Webhook] = []
@@ -50,9 +50,7 @@ extension Configuration {
 
         package init() {}
 
-        package static let maxWebhooks = 10
-        package static let failingDaysRange = 1...60
-        package static let disableDaysRange = 0...365
+        private static let maxWebhooks = 10
     }
 }
 
@@ -74,123 +72,82 @@ extension WebhookSecrets {
     }
 }
 
-extension ConfigurationReader {
-    func operationalEvents(_ value: YAMLValue) -> Configuration.OperationalEvents? {
-        guard let mapping = value.mapping(keys: ["webhooks", "push", "failing_days", "disable_days"]) else {
-            return nil
-        }
-        var settings = Configuration.OperationalEvents()
-        let webhooks = mapping["webhooks"]?.list() ?? []
-        if webhooks.count > Configuration.OperationalEvents.maxWebhooks {
-            mapping["webhooks"]?.mistake("expected up to \(Configuration.OperationalEvents.maxWebhooks) endpoints")
-        }
-        settings.webhooks = webhooks.compactMap(webhook)
-        if let push = mapping["push"]?.mapping(keys: ["accounts", "events"]) {
-            settings.accounts = (push.require("accounts", "the accounts whose devices get pushes")?.oneOrMore() ?? [])
-                .compactMap {
-                    value in
-                    guard let text = value.string() else { return nil }
-                    let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text)
-                    if key == nil { value.mistake("expected 64 lowercase hex digits or npub1…") }
-                    return key
+// MARK: The keys of the file
+
+extension Configuration.OperationalEvents {
+    static var block: Block<Self> {
+        Block("The recipients of operational events: a paused queue, an expiring credential, and so on.") {
+            Key(
+                "webhooks",
+                schema: { ["type": "array", "items": Webhook.block.schema(Webhook(), $1)] },
+                read: { value, settings, reader in
+                    let webhooks = value.list() ?? []
+                    if webhooks.count > maxWebhooks { value.mistake("expected up to \(maxWebhooks) endpoints") }
+                    settings.webhooks = webhooks.compactMap {
+                        var webhook = Webhook()
+                        return Webhook.block.read($0, into: &webhook, reader) ? webhook : nil
+                    }
+                    return true
                 }
-            if let events = push["events"] { settings.accountEvents = kinds(events) }
+            )
+            .about("Endpoints that get messages signed by Standard Webhooks.")
+            Key.block(
+                "push",
+                Block("Accounts whose devices get pushes.") {
+                    Key.list("accounts", \.accounts) { value, _ in
+                        guard let text = value.string() else { return nil }
+                        let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text)
+                        if key == nil { value.mistake("expected 64 lowercase hex digits or npub1…") }
+                        return key
+                    }.required("the accounts whose devices get pushes").about("Keys, as npub1… or 64 hex digits.")
+                    events(\.accountEvents)
+                        .about("The events for these accounts. Default: all except those about single devices.")
+                }
+            )
+            Key.integer("failing_days", \.failingDays, of: .days, 1...60)
+                .about("The days of failures after which a device counts as failing. Default: {default}.")
+            Key.integer("disable_days", \.disableDays, of: .days, 0...365)
+                .about(
+                    "The days of failures after which it is disabled until its app registers it again; 0: never. Default: {default}."
+                )
         }
-        if let days = mapping["failing_days"]?.integer(of: .days, in: Configuration.OperationalEvents.failingDaysRange)
-        {
-            settings.failingDays = days
-        }
-        if let days = mapping["disable_days"]?.integer(of: .days, in: Configuration.OperationalEvents.disableDaysRange)
-        {
-            settings.disableDays = days
-        }
-        return settings
     }
 
-    private func webhook(_ value: YAMLValue) -> Configuration.OperationalEvents.Webhook? {
-        guard let mapping = value.mapping(keys: ["url", "secret_file", "events"]),
-            let place = mapping.require("url", "the endpoint, such as https://ops.example.com/carillon"),
-            let url = place.string(),
-            let file = mapping.require("secret_file", "a file with the signing secret, whsec_…"),
-            let path = file.string().map(self.path)
-        else { return nil }
-        if !["https://", "http://"].contains(where: { url.hasPrefix($0) && url.count > $0.count })
-            || !url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        {
-            place.mistake("expected a URL, such as https://ops.example.com/carillon")
-        }
-        do throws(WebhookSecrets.FormatError) {
-            if !isWithoutCredentials { _ = try WebhookSecrets(file: path) }
-        } catch {
-            file.mistake(error.description)
-        }
-        let events = mapping["events"].map(kinds) ?? Set(OperationalEventKind.allCases)
-        return Configuration.OperationalEvents.Webhook(url: url, secretFile: path, events: events)
-    }
-
-    private func kinds(_ value: YAMLValue) -> Set<OperationalEventKind> {
-        let names = OperationalEventKind.allCases.map(\.rawValue)
-        return Set(value.oneOrMore().compactMap { $0.choice(names).flatMap(OperationalEventKind.init) })
+    fileprivate static func events<Value>(
+        _ path: WritableKeyPath<Value, Set<OperationalEventKind>>
+    ) -> Key<Value> {
+        let kinds: JSONValue = ["type": "string", "enum": .texts(OperationalEventKind.allCases.map(\.rawValue))]
+        let schema: JSONValue = ["anyOf": [kinds, ["type": "array", "items": kinds]]]
+        return Key("events", path, schema) { value, _ in Set(value.oneOrMore().compactMap { $0.choice() }) }
     }
 }
 
-/// The schema of the block `operational_events`.
-enum OperationalEventsSchema {
-    static var schema: JSONValue {
-        let kinds: JSONValue = ["type": "string", "enum": .texts(OperationalEventKind.allCases.map(\.rawValue))]
-        func events(_ description: String) -> JSONValue {
-            ["description": .string(description), "anyOf": [kinds, ["type": "array", "items": kinds]]]
+extension Configuration.OperationalEvents.Webhook {
+    fileprivate static var block: Block<Self> {
+        Block {
+            Key.text(
+                "url",
+                \.url,
+                pattern: "^https?://",
+                expected: "a URL, such as https://ops.example.com/carillon"
+            ) { url in
+                ["https://", "http://"].contains { url.hasPrefix($0) && url.count > $0.count }
+                    && url.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            }
+            .required("the endpoint, such as https://ops.example.com/carillon")
+            .about("The endpoint, https://….")
+            Key("secret_file", \.secretFile, SchemaParts.text()) { value, reader in
+                guard let path = value.string().map(reader.path) else { return nil }
+                do throws(WebhookSecrets.FormatError) {
+                    if !reader.isWithoutCredentials { _ = try WebhookSecrets(file: path) }
+                } catch {
+                    value.mistake(error.description)
+                }
+                return path
+            }
+            .required("a file with the signing secret, whsec_…")
+            .about("A file with the signing secrets, whsec_…; one per line.")
+            Configuration.OperationalEvents.events(\.events).about("The events for this endpoint. Default: all.")
         }
-        return SchemaParts.mapping(
-            "The recipients of operational events: a paused queue, an expiring credential, and so on.",
-            [
-                (
-                    "webhooks",
-                    [
-                        "description": "Endpoints that get messages signed by Standard Webhooks.",
-                        "type": "array",
-                        "items": SchemaParts.mapping(
-                            required: ["url", "secret_file"],
-                            [
-                                ("url", SchemaParts.text("The endpoint, https://….", pattern: "^https?://")),
-                                (
-                                    "secret_file",
-                                    SchemaParts.text("A file with the signing secrets, whsec_…; one per line.")
-                                ),
-                                ("events", events("The events for this endpoint. Default: all.")),
-                            ]
-                        ),
-                    ]
-                ),
-                (
-                    "push",
-                    SchemaParts.mapping(
-                        "Accounts whose devices get pushes.",
-                        required: ["accounts"],
-                        [
-                            ("accounts", SchemaParts.oneOrMore("Keys, as npub1… or 64 hex digits.")),
-                            (
-                                "events",
-                                events("The events for these accounts. Default: all except those about single devices.")
-                            ),
-                        ]
-                    )
-                ),
-                (
-                    "failing_days",
-                    SchemaParts.time(
-                        "The days of failures after which a device counts as failing. Default: 5.",
-                        Configuration.OperationalEvents.failingDaysRange
-                    )
-                ),
-                (
-                    "disable_days",
-                    SchemaParts.time(
-                        "The days of failures after which it is disabled until its app registers it again; 0: never. Default: 30.",
-                        Configuration.OperationalEvents.disableDaysRange
-                    )
-                ),
-            ]
-        )
     }
 }

@@ -2,13 +2,16 @@ import Console
 import Core
 import Delivery
 import HTTPClient
+import JSON
 import Listeners
 import Observability
 import Pipeline
 import Push
 import Registry
 import RelayServer
+import Rules
 import Storage
+import WebIngress
 
 /// All settings of an operator, read from one YAML file. Paths are absolute, or unchanged if no file was read.
 package struct Configuration: Sendable {
@@ -76,36 +79,9 @@ package struct Configuration: Sendable {
     /// The configuration file; nil if none was read.
     package var file: String?
 
-    static let maxWaitingRange = 1...100_000_000
-
     package init(keyFile: String, storePath: String) {
         self.keyFile = keyFile
         self.storePath = storePath
-    }
-
-    /// Our own relay socket.
-    package struct Relay: Sendable, Equatable {
-        package var host = "127.0.0.1"
-        package var port = 7447
-        /// The URL for clients; empty: `ws://` and the listen address.
-        package var url = ""
-        /// Our name in the NIP-11 document and the advertisement.
-        package var name = "Carillon"
-        package var description = "A notification relay: register a device, be woken."
-        package var contact: String?
-        /// A URL.
-        package var termsOfService: String?
-        /// The proxies that may report a client's address.
-        package var trustedProxies = TrustedProxies()
-        /// The limits for one client.
-        package var limits = RelayServerConfiguration.Limits()
-        /// The limits on registrations.
-        package var registrations = RegistrationPolicy.Limits()
-
-        /// Returns the URL for clients if the socket listens at `port`.
-        package func clientURL(port: Int) -> String {
-            url.isEmpty ? "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)" : url
-        }
     }
 
     /// Outgoing HTTP.
@@ -153,73 +129,188 @@ package struct Configuration: Sendable {
     }
 }
 
+// MARK: The keys of the file
+
 extension Configuration {
-    /// The HTTP server for operators, their tools and monitoring.
-    package struct API: Sendable {
-        /// The file with the token, created on the first run if it is missing.
-        package var tokenFile: String
-        /// The position of its name in the file; 0 if no file was read.
-        package var place = (line: 0, column: 0)
-        /// The listen address and the limits for one client.
-        package var console = ConsoleConfiguration()
-        /// The proxies that may report a client's address, for plugins reachable from outside.
-        package var trustedProxies = TrustedProxies() {
-            didSet {
-                console.isTrustedProxy = trustedProxies.contains
-                console.inbound?.isTrustedProxy = trustedProxies.contains
-            }
-        }
-        /// Single sign-on by a proxy; nil: off.
-        package var signOn: SignOn?
-        /// The maximum number of concurrent readers of the event stream. The connection limit grows by this number.
-        package var streamReaders = defaultStreamReaders {
-            didSet { console.limits.connections += streamReaders - oldValue }
-        }
-
-        package static let defaultStreamReaders = 20
-
-        package init(tokenFile: String) {
-            self.tokenFile = tokenFile
-            console.isTrustedProxy = trustedProxies.contains
-            console.limits.connections += streamReaders
+    /// The whole file. Keys are read in this order, because some need others that are read before them.
+    static var block: Block<Configuration> {
+        Block {
+            Key.block("identity", identity).required("the router's key, such as { key_file: carillon.key }")
+            Key.block("store", store)
+                .required("the database of registrations and deliveries, such as { path: carillon.sqlite }")
+            Key.block("relay", \.relay, Relay.block)
+            Key.block("relays", Relays.block)
+            Hints.key
+            Key.block("registration", \.registration, Registration.block)
+            Context.key
+            traceKey
+            Key.block("dead_letters", \.deadLetters, deadLetterBlock)
+            Key.block("tracing", \.tracing, tracingBlock)
+            Key("rules", \.rulesFiles, SchemaParts.oneOrMore) { value, reader in reader.rulesFiles(value) }
+                .about("Rules files, evaluated in this order. Default: the built-in rules.")
+            Key.block("plugins", \.plugins, Plugins.block)
+            Key.block("http", \.http, HTTP.block)
+            defaultsKey
+            Key.block("bounds", bounds)
+            Filter.key
+            App.key
+            sealedIngressKey
+            subscribeKey
+            Key.block("api", \.api, from: API(tokenFile: ""), API.block)
+            Key.block("access", Access.block)
+            Key.block("log", \.log, Log.block)
+            Key.block("operational_events", \.operationalEvents, from: OperationalEvents(), OperationalEvents.block)
+            Key.block("cluster", \.cluster, from: Cluster(), Cluster.block)
+            Key.integer("shutdown_seconds", \.shutdownTime, of: .seconds, 1...3_600)
+                .about("The time limit for a shutdown; unfinished deliveries are kept. Default: {default}.")
+        } check: { mapping, configuration, _ in
+            configuration.tracingPlace = mapping["tracing"]?.place ?? (0, 0)
+            configuration.checkListeners(mapping)
         }
     }
 
-    /// Single sign-on for the API by a proxy that authenticates people.
-    package struct SignOn: Sendable, Equatable {
-        /// The header in which the proxy sends their name, in lower case.
-        package var header: String
-        /// The scopes of each person, by name; `*` stands for all others.
-        package var scopes: [String: Set<APIScope>]
+    private static var identity: Block<Configuration> {
+        Block("The router's identity.") {
+            Key.file("key_file", \.keyFile).required("the file with the router's secret key")
+                .about("The file with the router's secret key; created on the first start.")
+        } check: { mapping, configuration, _ in
+            configuration.keyFilePlace = mapping.value.place
+        }
+    }
+
+    private static var store: Block<Configuration> {
+        Block("The database of registrations and deliveries.") {
+            Key.file("path", \.storePath).required("the database file")
+                .about("The SQLite database; others are next to it.")
+            Key.integer("max_waiting", \.maxWaiting, 1...100_000_000)
+                .about(
+                    "The maximum number of queued deliveries on disk; above it, sources of events wait. Default: {default}."
+                )
+        } check: { mapping, configuration, _ in
+            configuration.storePlace = mapping.value.place
+        }
+    }
+
+    /// Reports listeners with the same port: at startup the second would find it in use.
+    private func checkListeners(_ top: YAMLMapping) {
+        var taken = [("relay", relay.host, relay.port)]
+        let others = [
+            ("sealed_ingress", sealedIngress.map { ($0.web.host, $0.web.port) }),
+            ("api", api.map { ($0.console.host, $0.console.port) }),
+        ]
+        for (name, address) in others {
+            guard let (host, port) = address, port != 0 else { continue }
+            for (other, otherHost, otherPort) in taken
+            where otherPort == port && (otherHost == host || !Self.anyAddress.isDisjoint(with: [host, otherHost])) {
+                top[name]?.mistake("listens on port \(port), which \(other) uses too; expected another port")
+            }
+            taken.append((name, host, port))
+        }
+    }
+
+    private static let anyAddress: Set = ["0.0.0.0", "::"]
+}
+
+extension Configuration.HTTP {
+    fileprivate static var block: Block<Self> {
+        Block("Outgoing connections.") {
+            Key("ca_file", SchemaParts.text()) { value, http, reader in
+                guard let name = value.string().map(reader.path) else { return false }
+                http.caFile = name
+                http.caFileFingerprint = FileFingerprint(of: name)
+                if let flaw = RootCertificates.flaw(ofFile: name) { value.mistake(flaw) }
+                return true
+            }
+            .about("Additional root certificates, as PEM.")
+            Key.list("allow_private", \.allowPrivate) { value, _ in
+                value.text(
+                    expected: "a network, as in 10.1.2.0/24 or fd00::/8, with no bits set after the prefix",
+                    where: { AddressBlock($0) != nil }
+                )
+            }.about("Private networks that users' endpoints may be in, as CIDR blocks. Default: none.")
+            // Errors omit the value, which may contain a password.
+            Key.text(
+                "proxy",
+                \.proxy,
+                pattern: "^(https?|socks4a?|socks5h?)://[^/]+:[0-9]+/?$",
+                expected: "a proxy, as in \(Proxy.form)"
+            ) { Proxy($0) != nil }
+            .about("A proxy for requests to push services, such as http://proxy.example:3128; not used for relays.")
+        }
     }
 }
 
-extension Configuration {
-    /// A signal that a setting names, which may not exist.
-    package struct NamedSignal: Sendable, Hashable {
-        package let name: String
-        /// The path of the keys that contain it.
-        package let path: String
-        package let line: Int
-        package let column: Int
+extension Configuration.App {
+    fileprivate static var key: Key<Configuration> {
+        Key(
+            "apps",
+            schema: { _, platforms in
+                [
+                    "type": "object",
+                    "additionalProperties": [
+                        "type": "object",
+                        "properties": .members(
+                            [
+                                (
+                                    "rules",
+                                    SchemaParts.oneOrMore.about(
+                                        "The app's own rules files, evaluated before the common ones."
+                                    )
+                                )
+                            ] + PlatformBlockSchema.all(platforms)
+                        ),
+                        // Platforms of plugins without a description.
+                        "additionalProperties": ["type": "object"],
+                    ],
+                ]
+            },
+            read: { value, configuration, reader in
+                for (name, value) in value.mapping()?.members ?? [] {
+                    configuration.apps[name] = Self(value, reader)
+                }
+                return true
+            }
+        )
+        .about("The apps by name, with a block for each platform. Registrations without an app belong to 'default'.")
     }
 
-    /// A filter of a plugin, and the devices that have it.
-    package struct Filter: Sendable {
-        /// The plugin's name for it.
-        package var name: String
-        package var availability = FilterAvailability.maySwitchOff
-        package var onError = EventFilter.OnError.pass
-        /// A JSON object, interpreted by the plugin.
-        package var settings = "{}"
-        /// The position of the block in the file, for errors that only the plugin finds.
-        package var line: Int
-        /// The signals that the settings name, as far as the router knows the settings' meaning.
-        package var signals: [NamedSignal] = []
+    private init(_ value: YAMLValue, _ reader: ConfigurationReader) {
+        for (platform, block) in value.mapping()?.members ?? [] {
+            if platform == "rules" {
+                rulesFiles = reader.rulesFiles(block)
+            } else if let block = Configuration.PlatformBlock(block, reader) {
+                platforms[platform] = block
+            }
+        }
+    }
+}
 
-        package init(name: String, line: Int) {
-            self.name = name
-            self.line = line
+extension Configuration.PlatformBlock {
+    fileprivate init?(_ block: YAMLValue, _ reader: ConfigurationReader) {
+        guard block.mapping() != nil else { return nil }
+        var unset: [Diagnostic] = []
+        var fromEnvironment: [String] = []
+        let text =
+            reader.isWithoutCredentials
+            ? block.json(unset: { unset.append($0) }, fromEnvironment: { fromEnvironment.append($0) })
+            : block.json()
+        guard let json = text else { return nil }
+        self.init(
+            json: json,
+            folder: reader.folder,
+            line: block.line,
+            unset: unset,
+            fromEnvironment: fromEnvironment
+        )
+    }
+}
+
+/// The schemas of platforms' blocks, from the descriptions of their plugins.
+enum PlatformBlockSchema {
+    /// Returns all schemas, sorted by platform.
+    static func all(_ platforms: PlatformCatalog) -> [SchemaParts.Member] {
+        platforms.platforms.compactMap { name in
+            platforms[name].map { (name, $0.configuration.jsonSchema) }
         }
     }
 }

@@ -1,4 +1,5 @@
 import Core
+import JSON
 import PluginHost
 import Storage
 
@@ -22,16 +23,6 @@ extension Configuration {
 }
 
 extension Configuration.Plugins {
-    /// The allowed time limits for loading and calls, in seconds.
-    static let deadlineRange = 1...600
-    /// The allowed time limits for synchronous calls such as checks, in seconds.
-    static let questionDeadlineRange = 1...60
-    /// The minimum that plugins need to work, in MiB; 0: no limit.
-    static let leastMemory = 32
-    static let memoryRange = 0...1_048_576
-    /// In percent of one core; 0: no limit.
-    static let processorRange = 0...10_000
-
     /// Whether `new` is the same, except for folders and pins added at the end.
     package func isExtended(by new: Self) -> Bool {
         new.folders.starts(with: folders) && pins.allSatisfy { new.pins[$0.key] == $0.value }
@@ -39,64 +30,76 @@ extension Configuration.Plugins {
     }
 }
 
-extension ConfigurationReader {
-    func plugins(_ value: YAMLValue) -> Configuration.Plugins {
-        var plugins = Configuration.Plugins(folders: pluginFolders)
-        plugins.place = (value.file.name, value.place.line, value.place.column)
-        var keys = [
-            "folders", "sha256", "deadline_seconds", "question_deadline_seconds", "limits", "sandbox", "program",
-            "python",
-        ]
-        if value.isMapping, let isolation = value.mapping()?["isolation"] {
-            isolation.mistake(
-                "this key was removed: every plugin runs in its own process, and those that come with Carillon share "
+// MARK: The keys of the file
+
+extension Configuration.Plugins {
+    static var block: Block<Self> {
+        Block(
+            "The folders of plugins, and the limits for plugin processes. The plugins that come with Carillon share a process; "
+                + "every other plugin has its own.",
+            removed: [
+                "isolation":
+                    "this key was removed: every plugin runs in its own process, and those that come with Carillon share "
                     + "one. Remove the key"
+            ]
+        ) {
+            Key.list("folders", \.folders) { value, reader in value.string().map(reader.path) }.about(
+                "Searched in this order; the first library of a name is loaded. Default: the plugins installed with "
+                    + "the program."
             )
-            // One error is enough.
-            keys.append("isolation")
-        }
-        guard let mapping = value.mapping(keys: keys) else { return plugins }
-        if let folders = mapping["folders"] {
-            plugins.folders = folders.oneOrMore().compactMap { $0.string() }.map(path)
-        }
-        for (name, pin) in mapping["sha256"]?.mapping()?.members ?? [] {
-            guard let digits = pin.string()?.lowercased() else { continue }
-            if digits.utf8.count != 64 || !digits.allSatisfy(\.isHexDigit) {
-                pin.mistake("expected 64 hex digits, as printed by sha256sum")
+            Key(
+                "sha256",
+                ["type": "object", "additionalProperties": ["type": "string", "pattern": "^[0-9A-Fa-f]{64}$"]]
+            ) { value, plugins, _ in
+                for (name, pin) in value.mapping()?.members ?? [] {
+                    guard let digits = pin.string()?.lowercased() else { continue }
+                    if digits.utf8.count != 64 || !digits.allSatisfy(\.isHexDigit) {
+                        pin.mistake("expected 64 hex digits, as printed by sha256sum")
+                    }
+                    plugins.pins[name] = digits
+                }
+                return true
             }
-            plugins.pins[name] = digits
+            .about("SHA-256 checksums by a library's file name: a library that differs is refused.")
+            Key.integer("deadline_seconds", \.isolation.deadline, of: .seconds, 1...600)
+                .about(
+                    "The time limit for loading a plugin and for a call; a process that exceeds it is restarted. Default: {default}."
+                )
+            Key.integer("question_deadline_seconds", \.isolation.questionDeadline, of: .seconds, 1...60)
+                .about("The time limit for synchronous calls: validate, check and decide. Default: {default}.")
+            Key.block("limits", limits)
+            Key.flag("sandbox", \.isolation.isSandboxed)
+                .about("Whether processes have no access to files, network and programs. Default: true.")
+            Key.file("program", \.isolation.program)
+                .about("The path of carillon-plugin-host, if it is not installed with carillon.")
+            Key.file("python", \.isolation.python.interpreter)
+                .about("The python3 for plugins in Python. Default: the system's.")
+        } check: { mapping, plugins, _ in
+            let value = mapping.value
+            plugins.place = (value.file.name, value.place.line, value.place.column)
         }
-        read(mapping, into: &plugins)
-        return plugins
     }
 
-    private func read(_ mapping: YAMLMapping, into plugins: inout Configuration.Plugins) {
-        var settings = plugins.isolation
-        if let seconds = mapping["deadline_seconds"]?.integer(of: .seconds, in: Configuration.Plugins.deadlineRange) {
-            settings.deadline = .seconds(seconds)
-        }
-        let questions = mapping["question_deadline_seconds"]
-        if let seconds = questions?.integer(of: .seconds, in: Configuration.Plugins.questionDeadlineRange) {
-            settings.questionDeadline = .seconds(seconds)
-        }
-        if let limits = mapping["limits"]?.mapping(keys: ["memory_mib", "cpu_percent"]) {
-            if let memory = limits["memory_mib"] { read(memory: memory, into: &settings) }
-            if let percent = limits["cpu_percent"]?.integer(in: Configuration.Plugins.processorRange) {
-                settings.processors = percent == 0 ? nil : Double(percent) / 100
+    private static var limits: Block<Self> {
+        Block("Limits for one process.") {
+            Key("memory_mib", \.isolation.memory, SchemaParts.integer(memoryRange)) { value, _ in
+                guard let count = value.integer(in: memoryRange) else { return nil }
+                if count > 0, count < leastMemory {
+                    value.mistake("expected 0 (no limit) or at least \(leastMemory), which plugins need to load")
+                }
+                return .some(count == 0 ? nil : .mebibytes(count))
             }
+            .about("Memory for data in MiB; 0: no limit. Default: 256.")
+            Key("cpu_percent", \.isolation.processors, SchemaParts.integer(processorRange)) { value, _ in
+                value.integer(in: processorRange).map { $0 == 0 ? nil : Double($0) / 100 }
+            }
+            .about("Percent of one core, on average over ten seconds; 0: no limit. Default: 0.")
         }
-        if let sandbox = mapping["sandbox"]?.bool() { settings.isSandboxed = sandbox }
-        if let program = mapping["program"]?.string() { settings.program = path(program) }
-        if let python = mapping["python"]?.string() { settings.python.interpreter = path(python) }
-        plugins.isolation = settings
     }
 
-    private func read(memory value: YAMLValue, into settings: inout IsolationSettings) {
-        let least = Configuration.Plugins.leastMemory
-        guard let count = value.integer(in: Configuration.Plugins.memoryRange) else { return }
-        if count > 0, count < least {
-            value.mistake("expected 0 (no limit) or at least \(least), which plugins need to load")
-        }
-        settings.memory = count == 0 ? nil : .mebibytes(count)
-    }
+    /// The minimum that plugins need to work, in MiB.
+    private static let leastMemory = 32
+    private static let memoryRange = 0...1_048_576
+    /// In percent of one core.
+    private static let processorRange = 0...10_000
 }

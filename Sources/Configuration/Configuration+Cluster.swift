@@ -3,9 +3,6 @@ import Foundation
 import Storage
 
 extension Configuration {
-    /// Whether the router is a member of a cluster.
-    package var hasMembership: Bool { cluster != nil }
-
     /// The cluster that the router belongs to.
     package struct Cluster: Sendable {
         /// The router's credentials for the servers. Files are read on use.
@@ -147,7 +144,7 @@ package struct MemberName: Hashable, Comparable, Sendable, Codable, CustomString
     package static func < (left: MemberName, right: MemberName) -> Bool { left.rawValue < right.rawValue }
 }
 
-extension Configuration {
+extension Configuration.Cluster {
     /// Keys whose values may differ between members.
     private static let ownKeys: Set<String> = [
         "store.path", "relay.listen", "relay.url", "relay.trusted_proxies", "api.listen", "api.public_url",
@@ -156,10 +153,10 @@ extension Configuration {
     ]
 
     /// A hash of the configuration file, equal on all members whose files differ only in names, addresses, folders,
-    /// comments and the order of keys; nil: there is no file.
-    package var fingerprintInCluster: String? {
-        guard let file, let cluster, let text = try? String(contentsOfFile: file, encoding: .utf8) else { return nil }
-        return Self.fingerprint(of: text, member: cluster.name.rawValue)
+    /// comments and the order of keys; nil: the file cannot be read.
+    package func fingerprint(ofFile path: String) -> String? {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
+        return Self.fingerprint(of: text, member: name.rawValue)
     }
 
     static func fingerprint(of text: String, member name: String) -> String? {

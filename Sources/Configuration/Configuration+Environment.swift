@@ -15,7 +15,7 @@ extension Configuration {
 
     /// Returns a configuration from these variables; nil if none of them names a platform.
     ///
-    /// `platforms` are those of the plugins in ``pluginFolders(_:)``. `executableFolder` is searched for plugins;
+    /// `platforms` are those of the plugins in ``Plugins/folders(nextTo:)``. `executableFolder` is searched for plugins;
     /// `folder` is the state folder unless `STATE_DIRECTORY` is set. Throws an error for each missing or invalid
     /// variable, and never quotes one that may be secret.
     package static func sealedIngressAlone(
@@ -49,16 +49,15 @@ extension Configuration {
             keyFile: state + "/carillon.key",
             storePath: state + "/carillon.sqlite"
         )
-        configuration.isOfEnvironment = true
-        for variable in platforms.variables(of: platform) {
-            configuration.environmentNames[variable.key] = variable.name
-        }
+        var names = Environment()
+        for variable in platforms.variables(of: platform) { names.names[variable.key] = variable.name }
+        configuration.environment = names
         configuration.sealedIngress = ingress
         // There are no registrations: the relay socket only listens on this machine, at an unpublished port.
         configuration.relay.port = 0
         configuration.http.caFile = reader["CARILLON_CA_FILE"]
         configuration.http.connectionsPerOrigin = reader.integer("CONNECTION_POOL_SIZE", in: 1...1_000)
-        configuration.plugins.folders = pluginFolders(executableFolder)
+        configuration.plugins.folders = Plugins.folders(nextTo: executableFolder)
         let json = try? JSONEncoder().encode(block)
         configuration.apps["default"] = App(
             platforms: [
@@ -97,42 +96,57 @@ extension Configuration {
             ])
         }
     }
+}
 
-    /// Runs `body`. If this configuration comes from the environment, its errors are reported for the variable that
+extension Configuration {
+    /// The environment variables that a configuration comes from.
+    package struct Environment: Sendable {
+        /// The variables of the platform's block, by key.
+        var names: [String: String] = [:]
+
+        package init() {}
+
+        /// Converts a startup error into one about an environment variable.
+        package func mistake(_ reason: String) -> Diagnostic {
+            let names = names.merging([
+                "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
+            ]) { $1 }
+            // A plugin's message follows the host's: "the ios transport refuses its configuration: key: expected …".
+            let parts = reason.split(separator: ": ", maxSplits: 2).map(String.init)
+            guard let place = parts.dropLast().firstIndex(where: { names[$0] != nil }), let name = names[parts[place]]
+            else {
+                return Diagnostic(file: "environment", message: reason)
+            }
+            return Diagnostic(file: name, message: parts[(place + 1)...].joined(separator: ": "))
+        }
+    }
+}
+
+extension Configuration.Environment? {
+    /// Runs `body`. If the configuration comes from the environment, its errors are reported for the variable that
     /// caused them.
     package func inItsWords<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
-        } catch let error where isOfEnvironment && !(error is Diagnostics) {
-            throw Diagnostics([environmentMistake("\(error)")])
+        } catch let error {
+            guard let environment = self, !(error is Diagnostics) else { throw error }
+            throw Diagnostics([environment.mistake("\(error)")])
         }
     }
+}
 
-    /// Converts a startup error into one about an environment variable.
-    package func environmentMistake(_ reason: String) -> Diagnostic {
-        let names = environmentNames.merging([
-            "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
-        ]) { $1 }
-        // A plugin's message follows the host's: "the ios transport refuses its configuration: key: expected …".
-        let parts = reason.split(separator: ": ", maxSplits: 2).map(String.init)
-        guard let place = parts.dropLast().firstIndex(where: { names[$0] != nil }), let name = names[parts[place]]
-        else {
-            return Diagnostic(file: "environment", message: reason)
-        }
-        return Diagnostic(file: name, message: parts[(place + 1)...].joined(separator: ": "))
-    }
-
+extension Configuration.Plugins {
     /// The folders with the plugins that were built or installed together with this program. Default of
     /// `plugins.folders`.
-    package static var pluginFoldersOfProgram: [String] {
+    package static var installedFolders: [String] {
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             return []
         }
-        return pluginFolders(URL(filePath: program).deletingLastPathComponent().path)
+        return folders(nextTo: URL(filePath: program).deletingLastPathComponent().path)
     }
 
     /// Returns the folder next to the executable in a build, or that of the installation.
-    package static func pluginFolders(_ folder: String) -> [String] {
+    static func folders(nextTo folder: String) -> [String] {
         let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path
         let files = FileManager.default
         // A folder of programs may contain other libraries, as /usr/bin does.

@@ -51,6 +51,14 @@ extension Configuration {
         package var place = (line: 0, column: 0)
     }
 
+    /// The export of events as spans.
+    package struct Tracing: Sendable {
+        /// Nil: off.
+        package var settings: TracingSettings?
+        /// The position of the block, for errors that occur only on use; 0 if no file was read.
+        package var place = (line: 0, column: 0)
+    }
+
     /// A stream of events as lines of JSON.
     package struct Feed: Sendable {
         /// A file or a FIFO, or `-` for standard input.
@@ -201,45 +209,49 @@ extension Configuration {
             Key.integer("rows", \.rows, DeadLetterLimits.rowRange).about("The maximum number of deliveries.")
         }
     }
+}
 
-    static var tracingBlock: Block<TracingSettings?> {
+extension Configuration.Tracing {
+    static var block: Block<Self> {
         let expected = "a collector's URL, as in http://127.0.0.1:4318"
         return Block("The export of events as OpenTelemetry spans. Default: off.") {
-            Key("otlp", SchemaParts.text()) { value, settings, _ in
-                settings = value.string().flatMap { url in
+            Key("otlp", SchemaParts.text()) { value, tracing, _ in
+                tracing.settings = value.string().flatMap { url in
                     let settings = TracingSettings(url: url)
                     if settings == nil { value.mistake("expected \(expected)") }
                     return settings
                 }
-                return settings != nil
+                return tracing.settings != nil
             }
             .required(expected)
             .about("The URL of a collector for OTLP over HTTP, such as http://127.0.0.1:4318.")
-            Key("sample", ["type": "number", "minimum": 0, "maximum": 1]) { value, settings, _ in
+            Key("sample", ["type": "number", "minimum": 0, "maximum": 1]) { value, tracing, _ in
                 guard let text = value.string() else { return false }
                 guard let part = Double(text), (0...1).contains(part) else {
                     value.mistake("expected the fraction of events to trace, from 0 to 1, such as 0.01")
                     return false
                 }
-                settings?.sample = part
+                tracing.settings?.sample = part
                 return true
             }
             .about("The fraction of events that is traced. Default: 0.01.")
-            Key("headers_file", SchemaParts.text()) { value, settings, reader in
-                settings?.headersFile = value.string().map(reader.path)
+            Key("headers_file", SchemaParts.text()) { value, tracing, reader in
+                tracing.settings?.headersFile = value.string().map(reader.path)
                 do throws(CollectorHeadersError) {
-                    if !reader.isWithoutCredentials { _ = try settings?.headers() }
+                    if !reader.isWithoutCredentials { _ = try tracing.settings?.headers() }
                 } catch {
                     value.mistake(error.description)
                 }
                 return true
             }
             .about("A file with headers for the collector, one per line: authorization: Bearer …")
-            Key("service", SchemaParts.text()) { value, settings, _ in
-                if let service = value.string(), !service.isEmpty { settings?.service = service }
+            Key("service", SchemaParts.text()) { value, tracing, _ in
+                if let service = value.string(), !service.isEmpty { tracing.settings?.service = service }
                 return true
             }
             .about("The router's service name at the collector. Default: carillon.")
+        } check: { mapping, tracing, _ in
+            tracing.place = mapping.value.place
         }
     }
 }

@@ -24,6 +24,9 @@ extension Configuration {
         /// The limits on registrations.
         package var registrations = RegistrationPolicy.Limits()
 
+        /// The URL for clients; empty with port 0, before the system has chosen a port.
+        package var ownURL: String { url.isEmpty && port == 0 ? "" : clientURL(port: port) }
+
         /// Returns the URL for clients if the socket listens at `port`.
         package func clientURL(port: Int) -> String {
             url.isEmpty ? "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)" : url

@@ -26,36 +26,42 @@ extension Configuration {
             web.isTrustedProxy = trustedProxies.contains
         }
     }
+}
 
-    /// The platform that the sealed ingress serves; nil if there is no sealed ingress.
+extension Configuration.SealedIngress {
+    /// Returns the platform that it serves.
     ///
     /// Throws an error if no loaded plugin supports it, if several do and none is named, and if the app has no block
     /// for it.
-    package func ingressPlatform(_ platforms: PlatformCatalog) throws(Diagnostics) -> String? {
-        guard let ingress = sealedIngress else { return nil }
-        guard let platform = ingress.platform ?? platforms.onlyIngressPlatform, platforms[platform]?.ingress != nil
+    package func platform(
+        in configuration: Configuration,
+        _ platforms: PlatformCatalog
+    ) throws(Diagnostics) -> String {
+        guard let platform = platform ?? platforms.onlyIngressPlatform, platforms[platform]?.ingress != nil
         else {
             let offering = platforms.platforms.filter { platforms[$0]?.ingress != nil }
             let choice =
                 offering.isEmpty ? "no loaded plugin supports it" : "one of \(offering.joined(separator: ", "))"
-            throw mistake(ingress, "platform: expected a platform whose plugin supports the sealed ingress; \(choice)")
-        }
-        guard apps[ingress.app]?.platforms[platform] != nil else {
             throw mistake(
-                ingress,
-                "app: expected the name of an app with a block for \(platform); '\(ingress.app)' has none"
+                configuration,
+                "platform: expected a platform whose plugin supports the sealed ingress; \(choice)"
+            )
+        }
+        guard configuration.apps[app]?.platforms[platform] != nil else {
+            throw mistake(
+                configuration,
+                "app: expected the name of an app with a block for \(platform); '\(app)' has none"
             )
         }
         return platform
     }
 
-    private func mistake(_ ingress: SealedIngress, _ message: String) -> Diagnostics {
-        let (line, column) = ingress.place
-        return Diagnostics([
+    private func mistake(_ configuration: Configuration, _ message: String) -> Diagnostics {
+        Diagnostics([
             Diagnostic(
-                file: file ?? "environment",
-                line: line,
-                column: column,
+                file: configuration.file ?? "environment",
+                line: place.line,
+                column: place.column,
                 message: "sealed_ingress.\(message)"
             )
         ])

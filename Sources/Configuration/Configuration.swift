@@ -35,12 +35,9 @@ package struct Configuration: Sendable {
     package var trace: TraceLimits? = TraceLimits()
     /// The maximum number and age of stored dead letters.
     package var deadLetters = DeadLetterLimits()
-    /// The export of events as spans; nil: off.
-    package var tracing: TracingSettings?
+    package var tracing = Tracing()
     /// The recipients of operational events; nil: none.
     package var operationalEvents: OperationalEvents?
-    /// The position of that block, for errors that occur only on use; 0 if no file was read.
-    package var tracingPlace = (line: 0, column: 0)
     /// An additional stream of events to read; nil: none. Set on the command line, not in the file.
     package var feed: Feed?
     /// The rules files, evaluated in this order; empty: the built-in rules.
@@ -55,26 +52,16 @@ package struct Configuration: Sendable {
     package var cluster: Cluster?
     /// The time limit for a shutdown, from one second to one hour. Unfinished work is kept for the next start.
     package var shutdownTime: Duration = .seconds(10)
-    /// Whether the configuration comes from environment variables: it then contains only the sealed ingress, which is
-    /// required.
-    package var isOfEnvironment = false
-    /// The environment variables of the platform's block, by key; only if the configuration comes from the environment.
-    package var environmentNames: [String: String] = [:]
+    /// The environment variables that the configuration comes from; nil: it comes from a file. It then contains only the
+    /// sealed ingress, which is required.
+    package var environment: Environment?
     package var plugins = Plugins()
     package var http = HTTP()
-    /// The mode of a device that requests none.
-    package var defaultMode: Mode = .wake
-    /// When and how often devices get pushes.
-    package var pacing = PacingPolicy()
-    /// The positions of platforms that have their own limits.
-    package var pacingPlaces: [String: (line: Int, column: Int)] = [:]
+    package var defaults = Defaults()
     /// The filters, called in this order for each event that would send a notification.
     package var filters: [Filter] = []
     /// The apps by name; a registration that names none belongs to `default`.
     package var apps: [String: App] = [:]
-
-    /// The names of all apps that devices may belong to.
-    package var appNames: [String] { Set(apps.keys).union(sealedIngress.map { [$0.app] } ?? []).sorted() }
 
     /// The configuration file; nil if none was read.
     package var file: String?
@@ -145,13 +132,13 @@ extension Configuration {
             Context.key
             traceKey
             Key.block("dead_letters", \.deadLetters, deadLetterBlock)
-            Key.block("tracing", \.tracing, tracingBlock)
+            Key.block("tracing", \.tracing, Tracing.block)
             Key("rules", \.rulesFiles, SchemaParts.oneOrMore) { value, reader in reader.rulesFiles(value) }
                 .about("Rules files, evaluated in this order. Default: the built-in rules.")
             Key.block("plugins", \.plugins, Plugins.block)
             Key.block("http", \.http, HTTP.block)
-            defaultsKey
-            Key.block("bounds", bounds)
+            Defaults.key
+            Key.block("bounds", Defaults.bounds)
             Filter.key
             App.key
             sealedIngressKey
@@ -164,7 +151,6 @@ extension Configuration {
             Key.integer("shutdown_seconds", \.shutdownTime, of: .seconds, 1...3_600)
                 .about("The time limit for a shutdown; unfinished deliveries are kept. Default: {default}.")
         } check: { mapping, configuration, _ in
-            configuration.tracingPlace = mapping["tracing"]?.place ?? (0, 0)
             configuration.checkListeners(mapping)
         }
     }

@@ -75,7 +75,7 @@ extension Configuration {
             name: path,
             folder: folder,
             isWithoutCredentials: withoutCredentials,
-            pluginFolders: Self.pluginFoldersOfProgram,
+            pluginFolders: Self.Plugins.installedFolders,
             environment: environment
         ).read(text)
         file = path
@@ -95,7 +95,7 @@ extension Configuration {
                     name: path,
                     folder: URL(fileURLWithPath: path).deletingLastPathComponent().path,
                     isWithoutCredentials: true,
-                    pluginFolders: Self.pluginFoldersOfProgram,
+                    pluginFolders: Self.Plugins.installedFolders,
                     environment: { ProcessInfo.processInfo.environment[$0] }
                 ).readLeniently(text)
             }

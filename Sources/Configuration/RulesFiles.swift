@@ -7,21 +7,10 @@ import Storage
 import Synchronization
 
 extension Configuration {
-    /// Loads the current rules: the configured files in their order, or the built-in rules, with those of single apps
-    /// before them. `platforms` describes the allowed blocks. Throws the errors of all files, each with its path.
-    package func loadRules(_ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
-        try RulesFiles(rulesFiles, ofApps: rulesFilesOfApps, platforms).read()
-    }
-
-    /// The rules files of apps that have their own, by app name.
-    package var rulesFilesOfApps: [String: [String]] {
-        apps.mapValues(\.rulesFiles).filter { !$0.value.isEmpty }
-    }
-
     /// Returns the configuration with the push services' own limits as defaults.
     package func limited(by platforms: PlatformCatalog) -> Configuration {
         var configuration = self
-        configuration.pacing = pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
+        configuration.defaults.pacing = defaults.pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
         return configuration
     }
 
@@ -30,6 +19,11 @@ extension Configuration {
     package var outboxPath: String { storePath + "-outbox" }
     /// The socket for commands to a running router. Only its user and root may enter the folder.
     package var adminSocketPath: String { storePath + "-admin/socket" }
+}
+
+extension [String: Configuration.App] {
+    /// The rules files of apps that have their own, by app name.
+    package var rulesFiles: [String: [String]] { mapValues(\.rulesFiles).filter { !$0.value.isEmpty } }
 }
 
 /// The platform descriptions of the loaded plugins, and their checks of rule blocks.
@@ -80,6 +74,15 @@ package struct RulesFiles {
         self.paths = paths
         self.ofApps = ofApps
         self.platforms = platforms
+    }
+
+    /// The configured files in their order, or the built-in rules, with those of single apps before them.
+    package init(
+        _ configuration: Configuration,
+        _ platforms: KnownPlatforms,
+        replacing replacements: [String: String] = [:]
+    ) {
+        self.init(configuration.rulesFiles, ofApps: configuration.apps.rulesFiles, platforms, replacing: replacements)
     }
 
     /// Reads the files. Throws the errors of all files, each with its path; readable files are checked even if others

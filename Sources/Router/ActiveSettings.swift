@@ -53,13 +53,13 @@ extension Configuration {
     ) -> PipelineSettings {
         var settings = PipelineSettings(rules: rules)
         settings.filters = filters.all
-        settings.defaultMode = defaultMode
+        settings.defaultMode = defaults.mode
         settings.encryptingPlatforms = plugins.encryptingPlatforms
         settings.showingPlatforms = plugins.showingPlatforms
         settings.contextWait = context.wait
         settings.contextPath = contextPath
         settings.usesContext = context.isOn
-        settings.pacing = pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
+        settings.pacing = defaults.pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
         return settings
     }
 }

@@ -155,9 +155,9 @@ extension Configuration {
             registrationBurst: relay.registrations.registrationBurst,
             contentBytes: RegistrationContent.longest,
             secondsAhead: relay.registrations.futureTolerance.seconds,
-            cooldownSeconds: Int(pacing.leastCooldown.seconds),
-            windowSeconds: Int(pacing.leastWindow.seconds),
-            dailyCap: pacing.maxDailyCap
+            cooldownSeconds: Int(defaults.pacing.leastCooldown.seconds),
+            windowSeconds: Int(defaults.pacing.leastWindow.seconds),
+            dailyCap: defaults.pacing.maxDailyCap
         )
     }
 }

@@ -9,8 +9,8 @@ extension Configuration {
         var result = self
         result.rulesFiles = new.rulesFiles
         result.apps = new.apps
-        result.defaultMode = new.defaultMode
-        result.pacing = new.pacing
+        result.defaults.mode = new.defaults.mode
+        result.defaults.pacing = new.defaults.pacing
         result.filters = new.filters
         result.shutdownTime = new.shutdownTime
         result.access = new.access
@@ -40,7 +40,7 @@ extension Configuration {
             ),
             ("trace", trace == new.trace),
             ("dead_letters", deadLetters == new.deadLetters),
-            ("tracing", tracing == new.tracing),
+            ("tracing", tracing.settings == new.tracing.settings),
             ("operational_events", operationalEvents == new.operationalEvents),
             ("plugins", plugins.isExtended(by: new.plugins)),
             ("http", http == new.http),

@@ -44,7 +44,7 @@ struct DataPlane: Sendable {
         )
         outgoing = try Outgoing(environment, states: pluginStates)
         let platforms = known ?? KnownPlatforms(outgoing.plugins)
-        let rules = try configuration.loadRules(platforms)
+        let rules = try RulesFiles(configuration, platforms).read()
         let ingressPlatform = try configuration.servedIngress(platforms, logger)
         logger.warn(of: ExposedFiles(configuration, platforms.catalog))
         settings = ActiveSettings(startingWith: configuration, rules, outgoing, logger)

@@ -108,7 +108,8 @@ extension PipelineDependencies {
         )
         hintHeard = configuration.hints.policy == .ignore ? nil : relays.watch.heard
         sealer = DeviceSealer(registry: registry, sealer: Sealer(), logger: environment.logger)
-        isOurRelay = configuration.isOwnRelay
+        let own = RelayURL(configuration.relay.ownURL)
+        isOurRelay = { text in own != nil && RelayURL(text) == own }
     }
 
     /// The dependencies of the router's main pipeline. In a cluster, the owners of accounts throttle pushes and fetch
@@ -154,7 +155,7 @@ extension PipelineSigner {
         _ relays: Relays,
         _ sockets: Sockets
     ) throws {
-        var configuration = environment.configuration.remoteSigning
+        var configuration = RemoteSigningConfiguration(environment.configuration)
         configuration.isShared = environment.membership != nil
         service = try RemoteSigningService(
             configuration: configuration,

@@ -42,10 +42,10 @@ package final class Outgoing: RouterPart {
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         )
-        var lanesSettings = configuration.lanes
+        var lanesSettings = configuration.http.lanes
         lanesSettings.gate = environment.membership?.gate
         let lanesGroup = group
-        (lanes, streams) = try configuration.inItsWords {
+        (lanes, streams) = try configuration.environment.inItsWords {
             (
                 try HTTPLanes(configuration: lanesSettings, group: lanesGroup, logger: logger),
                 try NetworkStreams(configuration: lanesSettings, group: lanesGroup, logger: logger)
@@ -57,8 +57,8 @@ package final class Outgoing: RouterPart {
         }
         self.settings = settings
         let transports = Transports(configuration: configuration, plugins: plugins, settings: settings)
-        if configuration.isOfEnvironment, !transports.failures.isEmpty {
-            throw Diagnostics(transports.failures.map { configuration.environmentMistake($0.reason) })
+        if let environment = configuration.environment, !transports.failures.isEmpty {
+            throw Diagnostics(transports.failures.map { environment.mistake($0.reason) })
         }
         self.transports = ActiveTransports(transports)
         for failure in transports.failures {

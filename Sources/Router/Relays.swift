@@ -243,3 +243,40 @@ extension Reading {
         }
     }
 }
+
+extension Configuration {
+    /// The settings of the account watch, which decides which accounts are read on which relays.
+    fileprivate var accountWatch: AccountWatch.Configuration {
+        var watch = AccountWatch.Configuration()
+        watch.always = relays.always
+        watch.perUser = relays.perUser
+        watch.hints = hints.policy
+        watch.silentAfter = hints.silentAfter
+        return watch
+    }
+
+    /// Returns how to connect to relays, and the kinds that `rules` and filters need; filters read `lists` of accounts.
+    func relayPool(for rules: RuleBook, lists: Set<Kind> = []) -> RelayPool.Configuration {
+        var pool = RelayPool.Configuration()
+        let wishes = relayWishes(of: rules, lists: lists)
+        pool.addressedKinds = wishes.addressedKinds
+        pool.furtherLists = wishes.furtherLists
+        pool.catchUp = relays.catchUp
+        pool.caFile = http.caFile
+        pool.allowPrivate = http.allowPrivate
+        pool.operators = Set(relays.always + relays.nip46 + relays.publish)
+        // Account watch has the same limit and decides first. Relays in backoff after failures stay known for a while.
+        pool.maxRelays = 2 * accountWatch.maxRelays
+        return pool
+    }
+
+    /// Returns the kinds to request from relays for `rules`, and for filters, which read `lists` of accounts.
+    func relayWishes(of rules: RuleBook, lists: Set<Kind>) -> RequestedKinds {
+        var wishes = RequestedKinds(furtherLists: rules.asksForFollows ? lists.union([.contactList]) : lists)
+        if let kinds = rules.notifiableKinds {
+            wishes.addressedKinds = Set(kinds.map { Kind($0) })
+            if hints.policy != .ignore { wishes.addressedKinds?.insert(.wakeUpHint) }
+        }
+        return wishes
+    }
+}

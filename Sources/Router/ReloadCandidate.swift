@@ -44,7 +44,7 @@ struct ReloadCandidate: Sendable {
         var rules = RuleBook?.none
         var mistakesOfRules: [Diagnostic] = []
         do {
-            rules = try configuration.loadRules(platforms)
+            rules = try RulesFiles(configuration, platforms).read()
         } catch {
             mistakesOfRules = error.all.filter { !platforms.refusals.contains($0) }
         }

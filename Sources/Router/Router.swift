@@ -124,7 +124,7 @@ struct RouterEnvironment: Sendable {
 
     init(_ configuration: Configuration, _ membership: (any Membership)?, _ logger: Logger) throws {
         // Two routers that both ignored the `cluster` block would send every push twice.
-        guard !configuration.hasMembership || membership != nil else { throw RouterError.notJoined }
+        guard configuration.cluster == nil || membership != nil else { throw RouterError.notJoined }
         now = Timestamp.now
         log = RouterLog(logger: logger, now: now)
         claim = try membership?.claim ?? StoreClaim(configuration, logger: logger)

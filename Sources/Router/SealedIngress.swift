@@ -106,9 +106,10 @@ extension Configuration {
     /// unless it has no other platform.
     func servedIngress(_ platforms: KnownPlatforms, _ logger: Logger) throws -> IngressPlatform? {
         do {
-            return try ingressPlatform(platforms.catalog).flatMap { IngressPlatform($0, in: platforms.catalog) }
+            let platform = try sealedIngress?.platform(in: self, platforms.catalog)
+            return platform.flatMap { IngressPlatform($0, in: platforms.catalog) }
         } catch {
-            if isOfEnvironment { throw error }
+            if environment != nil { throw error }
             logger.error("Failed to start the sealed ingress", metadata: ["reason": "\(error)"])
             return nil
         }

@@ -123,7 +123,7 @@ final class Sockets: RouterPart {
             state.withLock { $0.ingressPort = port }
             logger.info("Listening for push messages", metadata: ["address": "\(web.host):\(port)"])
         } catch {
-            let key = configuration.isOfEnvironment ? "PORT" : "sealed_ingress.listen"
+            let key = configuration.environment != nil ? "PORT" : "sealed_ingress.listen"
             throw RouterError.cannotListen(key, host: web.host, port: web.port, error)
         }
     }

@@ -21,7 +21,7 @@ package struct StoreClaim: Sendable {
         if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
             throw RouterError.foreignFolder(of: configuration.storePath, owner)
         }
-        lock = try configuration.inItsWords { try StoreLock(store: configuration.storePath) }
+        lock = try configuration.environment.inItsWords { try StoreLock(store: configuration.storePath) }
         if let unusable = UnusableStore(configuration) { throw unusable }
         if let fault = try configuration.lostRegistry() { throw fault }
         if let warning = configuration.lostOutboxWarning {

@@ -44,7 +44,7 @@ struct Watchers: RouterPart {
             }
         )
         self.stream = stream
-        operationalEvents = try configuration.inItsWords {
+        operationalEvents = try configuration.environment.inItsWords {
             try OperationalEvents(
                 configuration.operationalEvents,
                 path: configuration.webhooksPath,
@@ -57,7 +57,7 @@ struct Watchers: RouterPart {
         statistics = StatisticsOperations(
             registry: registry,
             outbox: OutboxReader(path: configuration.outboxPath),
-            defaultMode: { settings.configuration.defaultMode },
+            defaultMode: { settings.configuration.defaults.mode },
             pending: { daily.pending },
             now: now
         )
@@ -168,7 +168,7 @@ struct Spans: RouterPart {
     /// Throws `Diagnostics` if the file with headers cannot be used.
     init(_ environment: RouterEnvironment, seeds: KeySeeds, sender: any HTTPSender) throws {
         let configuration = environment.configuration
-        guard var settings = configuration.tracing, let ids = try configuration.traceIDs(seeds) else {
+        guard var settings = configuration.tracing.settings, let ids = try configuration.traceIDs(seeds) else {
             tracer = nil
             return
         }
@@ -182,7 +182,7 @@ struct Spans: RouterPart {
                 logger: environment.logger
             )
         } catch {
-            let place = configuration.tracingPlace
+            let place = configuration.tracing.place
             throw Diagnostics([
                 Diagnostic(
                     file: configuration.file ?? "",

@@ -63,7 +63,7 @@ import TimeTestSupport
     @Test func invitationsNeedSecrets() throws {
         #expect(mistakes("access: { mode: invite-only }").first?.contains("registration.secret_file") == true)
         let configuration = try read("access: { mode: invite-only }\nregistration: { secret_file: secrets }")
-        #expect(configuration.remoteSigning.requireSession)
+        #expect(RemoteSigningConfiguration(configuration).requireSession)
     }
 
     @Test(arguments: [

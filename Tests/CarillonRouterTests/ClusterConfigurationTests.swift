@@ -103,20 +103,20 @@ import Testing
     }
 
     @Test func configurationsMayDifferInNamesAddressesAndFolders() throws {
-        let one = try #require(Configuration.fingerprint(of: Self.text("router-1"), member: "router-1"))
+        let one = try #require(Configuration.Cluster.fingerprint(of: Self.text("router-1"), member: "router-1"))
         let other = Self.text("router-2", listen: "10.0.0.2:7000", folder: "/srv/push")
-        #expect(Configuration.fingerprint(of: "# Another comment.\n" + other, member: "router-2") == one)
+        #expect(Configuration.Cluster.fingerprint(of: "# Another comment.\n" + other, member: "router-2") == one)
         let lines = other.split(separator: "\n").reversed().joined(separator: "\n")
-        #expect(Configuration.fingerprint(of: lines, member: "router-2") == one)
+        #expect(Configuration.Cluster.fingerprint(of: lines, member: "router-2") == one)
     }
 
     @Test func otherDifferencesMatter() throws {
         let text = Self.text("router-1")
-        let one = Configuration.fingerprint(of: text, member: "router-1")
+        let one = Configuration.Cluster.fingerprint(of: text, member: "router-1")
         let others = [
             Self.text("router-1", limit: 6), text.replacing("ABCDE12345", with: "ABCDE12346"),
             text.replacing("AuthKey.p8", with: "AuthKey2.p8"), text + "\nrelays: { always: [wss://relay.example] }",
         ]
-        for other in others { #expect(Configuration.fingerprint(of: other, member: "router-1") != one) }
+        for other in others { #expect(Configuration.Cluster.fingerprint(of: other, member: "router-1") != one) }
     }
 }

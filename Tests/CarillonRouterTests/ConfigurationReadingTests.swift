@@ -85,9 +85,9 @@ import Testing
         #expect(configuration.relay.name == "Bells")
         #expect(configuration.rulesFiles == ["/etc/carillon/rules.yaml"])
         #expect(configuration.plugins.folders == ["/etc/carillon/plugins", "/usr/lib/carillon/plugins"])
-        #expect(configuration.lanes.allowPrivate == ["10.1.2.0/24"])
-        #expect(configuration.lanes.proxy == "http://me:p%40ss@proxy.example:3128")
-        #expect(configuration.defaultMode == .alert)
+        #expect(configuration.http.lanes.allowPrivate == ["10.1.2.0/24"])
+        #expect(configuration.http.lanes.proxy == "http://me:p%40ss@proxy.example:3128")
+        #expect(configuration.defaults.mode == .alert)
         var pacing = PacingPolicy()
         pacing.cooldown = .zero
         pacing.dailyCap = 7
@@ -97,7 +97,7 @@ import Testing
         pacing.platforms["unifiedpush"]?.dailyCap = 0
         pacing.leastWindow = .seconds(5)
         pacing.maxDailyCap = 0
-        #expect(configuration.pacing == pacing)
+        #expect(configuration.defaults.pacing == pacing)
         for (platform, json) in [
             ("unifiedpush", "{}"),
             (
@@ -137,9 +137,9 @@ import Testing
         #expect(configuration.deadLetters.days == 3)
         #expect(configuration.plugins.isolation.deadline == .seconds(60))
         #expect(configuration.plugins.isolation.questionDeadline == .seconds(5))
-        #expect(configuration.pacing.cooldown == .seconds(120))
-        #expect(configuration.pacing.platforms["ios"]?.window == .seconds(10))
-        #expect(configuration.pacing.leastCooldown == .hours(1))
+        #expect(configuration.defaults.pacing.cooldown == .seconds(120))
+        #expect(configuration.defaults.pacing.platforms["ios"]?.window == .seconds(10))
+        #expect(configuration.defaults.pacing.leastCooldown == .hours(1))
         #expect(configuration.operationalEvents?.failingDays == 7 && configuration.operationalEvents?.disableDays == 60)
         #expect(configuration.shutdownTime == .minutes(1))
         let unsuitable = "identity: { key_file: k }\nstore: { path: s }\nrelays: { catch_up_hours: 90m }\n"
@@ -185,7 +185,7 @@ import Testing
     @Test(arguments: Mode.allCases)
     func defaultsTakeEveryMode(mode: Mode) throws {
         let yaml = "identity: { key_file: k }\nstore: { path: s }\ndefaults: { mode: \(mode.name) }\n"
-        #expect(try read(yaml).defaultMode == mode)
+        #expect(try read(yaml).defaults.mode == mode)
     }
 
     @Test(arguments: [("", false), (", followed: true", true)])

@@ -57,7 +57,7 @@ struct SetupCommand: AsyncParsableCommand {
             isRoot: geteuid() == 0,
             home: ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory(),
             currentFolder: FileManager.default.currentDirectoryPath,
-            pluginFolder: Configuration.pluginFoldersOfProgram.first(where: Self.hasPlugins),
+            pluginFolder: Configuration.Plugins.installedFolders.first(where: Self.hasPlugins),
             read: Self.content
         )
         let questions = SetupQuestions(machine: machine)

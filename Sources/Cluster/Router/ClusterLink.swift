@@ -65,7 +65,7 @@ package final class ClusterLink: Sendable {
         settings.registryChanges = cluster.snapshotAfter
         // All partitions together fill at most half of the stream before snapshots truncate their logs.
         settings.log.snapshotBytes = min(settings.log.snapshotBytes, cluster.capacity.log / 2 / cluster.partitions)
-        settings.configuration = configuration.fingerprintInCluster ?? ""
+        settings.configuration = configuration.file.flatMap(cluster.fingerprint) ?? ""
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var random = SystemRandomNumberGenerator()
         var servers = try cluster.settings()

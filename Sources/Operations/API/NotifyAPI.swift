@@ -291,3 +291,8 @@ extension JSONValue {
         return object["devices"] == .number("0") && object["partial"] == nil
     }
 }
+
+extension Configuration {
+    /// The names of all apps that devices may belong to.
+    var appNames: [String] { Set(apps.keys).union(sealedIngress.map { [$0.app] } ?? []).sorted() }
+}

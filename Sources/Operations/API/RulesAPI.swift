@@ -243,15 +243,10 @@ struct RulesAPI {
             switch (text, file) {
             case (let text?, let file?) where !file.isEmpty:
                 guard configuration.namesRules(file) else { throw APIError(400, RulesSaving.expectedFile) }
-                return try RulesFiles(
-                    configuration.rulesFiles,
-                    ofApps: configuration.rulesFilesOfApps,
-                    platforms,
-                    replacing: [file: text]
-                )
-                .read()
+                return try RulesFiles(configuration, platforms, replacing: [file: text])
+                    .read()
             case (let text?, _): return try RuleBook(text, platforms)
-            case (nil, nil): return try configuration.loadRules(platforms)
+            case (nil, nil): return try RulesFiles(configuration, platforms).read()
             case (nil, _?): throw APIError(400, "file: expected rules as well")
             }
         } catch let mistakes as Diagnostics {

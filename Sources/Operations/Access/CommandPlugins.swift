@@ -19,7 +19,7 @@ package struct CommandPlugins: Sendable {
     ///
     /// Throws an error if the program that runs plugins is missing.
     package init(_ configuration: Configuration? = nil, folders: [String] = []) throws(Diagnostics) {
-        var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Configuration.pluginFoldersOfProgram)
+        var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Configuration.Plugins.installedFolders)
         if !folders.isEmpty { (plugins.folders, plugins.pins) = (folders, [:]) }
         self.folders = plugins.folders
         host = try plugins.load(log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() })
@@ -90,8 +90,8 @@ package struct StandalonePlatform {
         let log = Logger(label: "carillon.push") { _ in SwiftLogNoOpLogHandler() }
         let host = try configuration.plugins.load(log: log)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let lanes = try HTTPLanes(configuration: configuration.lanes, group: group, logger: log)
-        let streams = try NetworkStreams(configuration: configuration.lanes, group: group, logger: log)
+        let lanes = try HTTPLanes(configuration: configuration.http.lanes, group: group, logger: log)
+        let streams = try NetworkStreams(configuration: configuration.http.lanes, group: group, logger: log)
         let deadlines = Task { await host.run() }
         let result: Result<Value, any Error>
         do {

@@ -82,7 +82,7 @@ package struct OperatorAccess {
 extension Configuration {
     /// Derives the trace IDs of events; nil if no spans are exported.
     package func traceIDs(_ seeds: KeySeeds) throws -> TraceIDs? {
-        try tracing.map { try TraceIDs(seed: seeds[.traceIDs], sample: $0.sample) }
+        try tracing.settings.map { try TraceIDs(seed: seeds[.traceIDs], sample: $0.sample) }
     }
 }
 

@@ -152,12 +152,8 @@ package struct BackupCreation {
     /// Returns the files of configuration and rules.
     private func files() throws -> [BackupInput] {
         guard options.withConfiguration else { return [] }
-        let all = configuration.rulesFiles + configuration.rulesFilesOfApps.sorted { $0.key < $1.key }.flatMap(\.value)
-        let named = RulesFiles(
-            configuration.rulesFiles,
-            ofApps: configuration.rulesFilesOfApps,
-            KnownPlatforms()
-        ).otherFiles()
+        let all = configuration.rulesFiles + configuration.apps.rulesFiles.sorted { $0.key < $1.key }.flatMap(\.value)
+        let named = RulesFiles(configuration, KnownPlatforms()).otherFiles()
         var seen: Set<String> = []
         let rules = (all + named).filter { seen.insert($0).inserted }
         var inputs = rules.enumerated().map { index, path in

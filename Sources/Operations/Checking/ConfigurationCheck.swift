@@ -62,7 +62,7 @@ package struct ConfigurationCheck {
         let lost = configuration.lostOutboxWarning.map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
         let found = exposed + lost
         guard let plugins else { return found }
-        guard let rules = try? configuration.loadRules(KnownPlatforms(plugins)) else { return found }
+        guard let rules = try? RulesFiles(configuration, KnownPlatforms(plugins)).read() else { return found }
         guard !configuration.filters.isEmpty else { return found + rules.warnings }
         let filters = Filters(configuration: configuration, plugins: plugins, settings: silent)
         return found + rules.warnings + FilterWarnings(configuration, rules, filters.all).found
@@ -70,7 +70,7 @@ package struct ConfigurationCheck {
 
     private func ingress(_ configuration: Configuration, _ platforms: KnownPlatforms) -> [Diagnostic] {
         do {
-            _ = try configuration.ingressPlatform(platforms.catalog)
+            _ = try configuration.sealedIngress?.platform(in: configuration, platforms.catalog)
             return []
         } catch {
             return error.all
@@ -80,7 +80,7 @@ package struct ConfigurationCheck {
     /// Finds unknown platforms under `defaults`, which are probably misspelled keys.
     private func pacing(_ configuration: Configuration, _ plugins: PluginHost) -> [Diagnostic] {
         let known = Set(plugins.platforms).union(configuration.apps.values.flatMap(\.platforms.keys))
-        return configuration.pacingPlaces.sorted { $0.key < $1.key }.filter { !known.contains($0.key) }.map {
+        return configuration.defaults.places.sorted { $0.key < $1.key }.filter { !known.contains($0.key) }.map {
             let hint = NearestName.hint($0.key, among: known.sorted())
             return mistake("defaults.\($0.key)", $0.value, "no loaded plugin serves this platform\(hint)")
         }
@@ -88,7 +88,7 @@ package struct ConfigurationCheck {
 
     private func rules(_ configuration: Configuration, _ platforms: KnownPlatforms) -> [Diagnostic] {
         do {
-            _ = try configuration.loadRules(platforms)
+            _ = try RulesFiles(configuration, platforms).read()
             return []
         } catch {
             return error.all.filter { !platforms.refusals.contains($0) }

@@ -38,8 +38,8 @@ package struct ExposedFiles {
                 }
             }
         }
-        if let headers = configuration.tracing?.headersFile {
-            add(headers, "tracing.headers_file", line: configuration.tracingPlace.line)
+        if let headers = configuration.tracing.settings?.headersFile {
+            add(headers, "tracing.headers_file", line: configuration.tracing.place.line)
         }
         for webhook in configuration.operationalEvents?.webhooks ?? [] {
             add(webhook.secretFile, "operational_events.webhooks.secret_file", line: 0)

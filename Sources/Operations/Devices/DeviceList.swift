@@ -137,7 +137,7 @@ extension RouterOrFiles {
         _ path: String,
         _ parameters: [String: String] = [:]
     ) async throws -> Answer? {
-        guard configuration.hasMembership else { return nil }
+        guard configuration.cluster != nil else { return nil }
         return try await ask("GET", path, parameters)
     }
 

@@ -90,7 +90,7 @@ package final class DeviceOperations: Sendable {
                 hasOwnKey: try registry.content(of: listing.device)?.sealingKey != nil
             )
         }
-        let mode = asked ?? listing.mode ?? reader.configuration().defaultMode
+        let mode = asked ?? listing.mode ?? reader.configuration().defaults.mode
         if mode == .sealed, recipient.sealing == nil, trial.seals(for: recipient) {
             throw .unavailable(
                 Sentence(

@@ -254,7 +254,9 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
     package var locale: String?
 
     init(_ preferences: DevicePreferences, on platform: String, locale: String?, _ configuration: Configuration) {
-        let (batch, pace) = (preferences.pace.batch, configuration.pacing.pace(for: preferences.pace, on: platform))
+        let (batch, pace) = (
+            preferences.pace.batch, configuration.defaults.pacing.pace(for: preferences.pace, on: platform)
+        )
         quiet = preferences.pace.quiet.map { quiet in
             Quiet(
                 start: HoldWords.time(quiet.start),

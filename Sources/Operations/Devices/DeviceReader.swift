@@ -96,7 +96,7 @@ package struct DeviceReader: Sendable {
     /// Returns the pacing state of each device; empty if it cannot be read.
     func forecasts(of devices: [DeviceID]) -> [DeviceID: PaceForecast] {
         guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
-        let (policy, defaultMode) = (configuration().pacing, configuration().defaultMode)
+        let (policy, defaultMode) = (configuration().defaults.pacing, configuration().defaults.mode)
         var forecasts: [DeviceID: PaceForecast] = [:]
         // A full outbox affects many devices of a queue, so each queue is counted only once.
         var crowded: [QueueName: Bool] = [:]

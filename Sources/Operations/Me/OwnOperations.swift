@@ -84,7 +84,7 @@ package struct OwnOperations: Sendable {
             name: overview.name,
             platform: overview.platform,
             app: overview.app,
-            mode: overview.mode ?? configuration().defaultMode.name,
+            mode: overview.mode ?? configuration().defaults.mode.name,
             isDefaultMode: overview.mode == nil,
             signals: overview.signals,
             registeredAt: overview.registeredAt,

@@ -233,7 +233,7 @@ extension RouterOrFiles {
         let operations = StatisticsOperations(
             registry: access.reader.registry,
             outbox: OutboxReader(path: configuration.outboxPath),
-            defaultMode: { [mode = configuration.defaultMode] in mode },
+            defaultMode: { [mode = configuration.defaults.mode] in mode },
             now: Timestamp.now
         )
         return try operations.report(parameters)

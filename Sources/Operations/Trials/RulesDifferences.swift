@@ -118,7 +118,7 @@ struct RulesDifferences: Sendable {
             let sort = DeviceSort(
                 route: listing.route,
                 language: locale.flatMap { LanguageTag($0) },
-                mode: listing.mode ?? configuration.defaultMode,
+                mode: listing.mode ?? configuration.defaults.mode,
                 signals: listing.signals
             )
             sorts[sort, default: 0] += 1

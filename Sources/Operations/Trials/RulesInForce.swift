@@ -28,7 +28,7 @@ struct RulesInForce: OperatorAnswer, Equatable {
     /// Throws `Diagnostics` for a file that can no longer be read.
     init(_ configuration: Configuration, _ platforms: KnownPlatforms) throws {
         var files: [File] = []
-        for (app, paths) in configuration.rulesFilesOfApps.sorted(by: { $0.key < $1.key }) {
+        for (app, paths) in configuration.apps.rulesFiles.sorted(by: { $0.key < $1.key }) {
             for path in paths { files.append(try File(path, app: app)) }
         }
         for path in configuration.rulesFiles { files.append(try File(path, app: nil)) }
@@ -85,12 +85,7 @@ struct RulesSaving: Sendable {
             throw APIError(409, Sentence("rules-changed", "the file has changed since it was read: load it again"))
         }
         do {
-            let files = RulesFiles(
-                configuration.rulesFiles,
-                ofApps: configuration.rulesFilesOfApps,
-                platforms,
-                replacing: [file: rules]
-            )
+            let files = RulesFiles(configuration, platforms, replacing: [file: rules])
             _ = try files.read()
         } catch {
             throw APIError(422, mistakes: error)
@@ -145,7 +140,7 @@ extension APIError {
 extension Configuration {
     /// Whether the configuration reads rules from that file.
     func namesRules(_ file: String) -> Bool {
-        (rulesFiles + rulesFilesOfApps.values.flatMap(\.self)).contains(file)
+        (rulesFiles + apps.rulesFiles.values.flatMap(\.self)).contains(file)
     }
 }
 
@@ -160,7 +155,7 @@ package struct RulesCheck: Sendable {
     /// `files` come before those of the configuration, if there is one.
     package init(files: [String], configuration: Configuration? = nil, _ platforms: KnownPlatforms) {
         self.files = files + (configuration?.rulesFiles ?? []).filter { !files.contains($0) }
-        ofApps = configuration?.rulesFilesOfApps ?? [:]
+        ofApps = configuration?.apps.rulesFiles ?? [:]
         self.platforms = platforms
     }
 

@@ -195,7 +195,7 @@ package final class RulesTrial: Sendable {
     private static func rules(_ order: TrialOrder, _ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
         if let text = order.rulesText { return try RuleBook(text, platforms) }
         if order.rulesFiles.isEmpty, let configuration = order.configuration {
-            return try configuration.loadRules(platforms)
+            return try RulesFiles(configuration, platforms).read()
         }
         return try RulesFiles(order.rulesFiles, platforms).read()
     }

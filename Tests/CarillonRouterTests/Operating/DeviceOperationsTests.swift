@@ -168,7 +168,7 @@ import TimeTestSupport
         let filters = #","filter_plugins":{"mutes":false,"noise":false,"other":true}"#
         let device = try register(quiet + batch + filters)
         let plain = try register(device: "tablet")
-        configuration.pacing.leastCooldown = .seconds(30)
+        configuration.defaults.pacing.leastCooldown = .seconds(30)
         var mutes = Configuration.Filter(name: "mutes", line: 1)
         mutes.availability = .always
         configuration.filters = [mutes, Configuration.Filter(name: "noise", line: 2)]
@@ -442,12 +442,12 @@ import TimeTestSupport
 
     @Test func uncountedPushesAreNotShownAsZero() throws {
         let device = try register(#","batch":{"window_seconds":0,"cooldown_seconds":0}"#)
-        configuration.pacing.dailyCap = 0
+        configuration.defaults.pacing.dailyCap = 0
         try fillOutbox([], held: [], of: device)
         let shown = try operations().show(device)
         #expect(shown.pace?.pushesToday == nil && !shown.json.contains("pushes_today"))
         #expect(shown.text.contains("pushes today  not counted"))
-        configuration.pacing.dailyCap = 100
+        configuration.defaults.pacing.dailyCap = 100
         #expect(try operations().show(device).pace?.pushesToday == 0)
     }
 

@@ -84,7 +84,7 @@ import Testing
                 .replacing("api.token", with: "other.token")
         )
         let result = old.reloaded(from: new)
-        #expect(result.rulesFiles == ["/etc/carillon/rules.yaml"] && result.defaultMode == .nudge)
+        #expect(result.rulesFiles == ["/etc/carillon/rules.yaml"] && result.defaults.mode == .nudge)
         #expect(result.shutdownTime == .seconds(30) && result.apps["default"]?.platforms.keys.sorted() == ["gotify"])
         #expect(result.api?.tokenFile == "/etc/carillon/other.token")
         #expect(result.storePath == old.storePath && result.hints == old.hints)

@@ -56,7 +56,7 @@ import WebIngress
         )
         #expect(configuration.relay.host == "127.0.0.1" && configuration.relay.port == 0)
         #expect(configuration.relays.always.isEmpty && configuration.relays.publish.isEmpty)
-        #expect(configuration.lanes.lanes.connectionsPerOrigin == 4)
+        #expect(configuration.http.lanes.lanes.connectionsPerOrigin == 4)
     }
 
     @Test func optionalVariablesAreApplied() throws {
@@ -68,8 +68,8 @@ import WebIngress
         let configuration = try #require(try configuration(Self.seed.merging(further) { $1 }))
         #expect(configuration.sealedIngress?.web.port == 80)
         #expect(configuration.storePath == "/var/lib/carillon/carillon.sqlite")
-        #expect(configuration.lanes.lanes.connectionsPerOrigin == 2)
-        #expect(configuration.lanes.caFile == "/etc/ca.pem")
+        #expect(configuration.http.lanes.lanes.connectionsPerOrigin == 2)
+        #expect(configuration.http.lanes.caFile == "/etc/ca.pem")
         let json = configuration.apps["default"]?.platforms["ios"]?.json ?? ""
         let block = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: String]
         #expect(block?["base_url"] == "https://127.0.0.1:4433" && block?["key"] == "first\nsecond\n")
@@ -96,14 +96,14 @@ import WebIngress
     }
 
     @Test func pluginErrorsNameTheEnvironmentVariable() throws {
-        let configuration = try #require(try configuration(Self.seed))
+        let environment = try #require(try configuration(Self.seed)?.environment)
         let mistakes = [
             "the ios transport refuses its configuration: key: expected Apple's .p8 file", "team_id: expected: ten",
             "http.ca_file: no certificates",
             "store.path: another router runs", "no plugin for ios",
         ]
         #expect(
-            mistakes.map { configuration.environmentMistake($0).description } == [
+            mistakes.map { environment.mistake($0).description } == [
                 "APNS_AUTH_KEY: expected Apple's .p8 file", "APPLE_TEAM_ID: expected: ten",
                 "CARILLON_CA_FILE: no certificates", "STATE_DIRECTORY: another router runs",
                 "environment: no plugin for ios",

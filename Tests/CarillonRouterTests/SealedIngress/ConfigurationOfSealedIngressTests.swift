@@ -29,16 +29,21 @@ import WebIngress
         #expect(!ingress.web.isTrustedProxy("192.0.2.1") && !ingress.web.isTrustedProxy("::2"))
     }
 
+    private func platform(_ block: String, _ platforms: PlatformCatalog) throws -> String? {
+        let configuration = try read(block)
+        return try configuration.sealedIngress?.platform(in: configuration, platforms)
+    }
+
     /// Only plugins know which platforms support it.
     @Test func platformIsTheOnlyOneThatOffersIt() throws {
-        #expect(try read("").ingressPlatform(.builtIn) == nil)
-        #expect(try read("sealed_ingress: {}").ingressPlatform(.builtIn) == "ios")
-        #expect(try read("sealed_ingress: { platform: ios }").ingressPlatform(.builtIn) == "ios")
-        #expect(throws: Diagnostics.self) { try read("sealed_ingress: { app: pixel }").ingressPlatform(.builtIn) }
+        #expect(try platform("", .builtIn) == nil)
+        #expect(try platform("sealed_ingress: {}", .builtIn) == "ios")
+        #expect(try platform("sealed_ingress: { platform: ios }", .builtIn) == "ios")
+        #expect(throws: Diagnostics.self) { try platform("sealed_ingress: { app: pixel }", .builtIn) }
         #expect(throws: Diagnostics.self) {
-            try read("sealed_ingress: { app: pixel, platform: android }").ingressPlatform(.builtIn)
+            try platform("sealed_ingress: { app: pixel, platform: android }", .builtIn)
         }
-        #expect(throws: Diagnostics.self) { try read("sealed_ingress: {}").ingressPlatform(PlatformCatalog()) }
+        #expect(throws: Diagnostics.self) { try platform("sealed_ingress: {}", PlatformCatalog()) }
     }
 
     @Test func everyKeyIsRead() throws {

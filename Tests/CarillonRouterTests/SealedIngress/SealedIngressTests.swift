@@ -166,7 +166,7 @@ import WebIngress
     }
 
     @Test func environmentErrorsEndTheStart() throws {
-        configuration.isOfEnvironment = true
+        configuration.environment = Configuration.Environment()
         configuration.apps["default"] = RouterConfiguration.Configuration.App(
             platforms: ["ios": RouterConfiguration.Configuration.PlatformBlock(json: "{}", line: 0)]
         )
@@ -181,7 +181,7 @@ import WebIngress
     }
 
     @Test func environmentErrorNamesItsVariable() throws {
-        configuration.isOfEnvironment = true
+        configuration.environment = Configuration.Environment()
         configuration.http.caFile = folder + "/missing.pem"
         let error = #expect(throws: Diagnostics.self) {
             try Router(

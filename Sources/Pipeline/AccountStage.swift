@@ -135,7 +135,7 @@ struct AccountStage {
         }
         for target in targets {
             let device = target.device.device
-            switch composer.draft(target, expiresAt: plan.expiresAt, session, &context, at: effects.time) {
+            switch composer.draft(target, session, &context, at: effects.time) {
             case .withheld(let rule, let keys): effects.log.note(.withheld, keys, of: rule, event, account, device)
             case .dropped(let filter, let reason): effects.log.note(filter: filter, event, account, device, reason)
             case .draft(var draft):

@@ -131,9 +131,10 @@ package final class Rule: Sendable {
         isSilent: Bool = false,
         now: Timestamp = .epoch
     ) -> Rendering {
+        let expiresAt = expiresAt(of: input.facts, in: mode, from: now)
         var rendering = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
         if isSilent { rendering.notification.silence() }
-        rendering.notification.expiresAt = expiresAt(from: now)
+        rendering.notification.expiresAt = expiresAt
         return rendering
     }
 
@@ -152,8 +153,12 @@ package final class Rule: Sendable {
     /// Whether the rule sends no push to `platform` for some events.
     package func mayWithhold(_ platform: String) -> Bool { payload.blocks.mayWithhold(platform) }
 
-    /// When a push service should drop the rule's notification; the epoch means that the transport decides.
-    package func expiresAt(from now: Timestamp) -> Timestamp { payload.lifetime.end(from: now) }
+    /// When a notification about an event expires: with the event (NIP-40), or after `expires` if that is earlier. In
+    /// mode nudge, the `expires` of the file's `nudge` overrides the rule's. The epoch means that the transport decides.
+    package func expiresAt(of event: EventFacts, in mode: Mode, from now: Timestamp) -> Timestamp {
+        let end = now.end(of: forms.nudge.lifetime(in: min(mode, self.mode), payload.lifetime))
+        return event.expiresAt.earlierExpiry(end)
+    }
 
     private func content(
         of input: consuming RuleInput,

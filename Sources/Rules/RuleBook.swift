@@ -142,9 +142,13 @@ package struct RuleBook: Sendable {
         language: LanguageTag? = nil,
         now: Timestamp = .epoch
     ) -> Notification {
-        guard mode > .wake else { return .wake(signal, urgency: urgency, count: count) }
-        return (urgency == .low ? quietBatch : batch)
-            .render(count: count, signal: signal, urgency: urgency, mode: mode, language: language, now: now)
+        var notification = Notification.wake(signal, urgency: urgency, count: count)
+        if mode > .wake {
+            notification = (urgency == .low ? quietBatch : batch)
+                .render(count: count, signal: signal, urgency: urgency, mode: mode, language: language, now: now)
+        }
+        notification.expiresAt = now.end(of: nudge.lifetime(in: mode, summary.payload.lifetime))
+        return notification
     }
 
     /// The languages of conditions and texts; the language of defaults is unknown.

@@ -1,3 +1,4 @@
+import Core
 import JSON
 import Nostr
 import Push
@@ -97,10 +98,14 @@ package final class EventFacts: Sendable {
     package static let referenceLimit = 8
 
     package let event: Event
+    /// When the event expires (NIP-40); the epoch means never.
+    let expiresAt: Timestamp
     private let known = Mutex(Known())
 
     package init(_ event: Event) {
         self.event = event
+        // A date before 1970 has passed too.
+        expiresAt = event.expiration.map { max(Timestamp(milliseconds: 1), Timestamp(seconds: $0)) } ?? .epoch
     }
 
     /// The content, if it is a JSON object or list.

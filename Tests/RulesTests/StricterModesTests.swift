@@ -86,6 +86,15 @@ struct StricterPresentationTests {
         notification.neutralPresentation.native[platform] ?? ""
     }
 
+    @Test(arguments: Mode.allCases)
+    func nudgeExpiresByTheFile(_ mode: Mode) throws {
+        let top = "nudge: { title: n, expires: 1h }"
+        let own = try notification("expires: 4h", mode, top: top)
+        #expect(own.expiresAt == Timestamp(milliseconds: 1_000_000) + .hours(mode == .nudge ? 1 : 4))
+        let end = Timestamp(milliseconds: 1_000_000) + .hours(1)
+        #expect(try notification("body: b", mode, top: top).expiresAt == (mode == .nudge ? end : .epoch))
+    }
+
     @Test func nudgeKeepsKeysWithoutContent() throws {
         let nudge = try notification(
             """
@@ -258,6 +267,15 @@ struct BatchTests {
         let native = #"{"style":"notification","notification":{"channelId":"c"}}"#
         #expect(try batch(rules).native["android"] == native)
         #expect(try batch("rules: [{ match: { kinds: [1] }, title: a }]").native["android"] == nil)
+    }
+
+    @Test(arguments: Mode.allCases)
+    func summaryExpiresInEveryMode(_ mode: Mode) throws {
+        let rules = "rules: []\nsummary: { title: b, expires: 4h }\nnudge: { title: n"
+        let end = Timestamp(milliseconds: 1_000_000)
+        #expect(try batch(rules + " }", .normal, mode).expiresAt == end + .hours(4))
+        let nudge = try batch(rules + ", expires: 1h }", .normal, mode)
+        #expect(nudge.expiresAt == end + .hours(mode == .nudge ? 1 : 4))
     }
 
     @Test func summaryAcceptsEveryRuleKey() throws {

@@ -76,7 +76,6 @@ struct Composer {
     /// Renders a target as far as decisions need that. `session` runs the filters after rendering.
     func draft(
         _ target: Plan.Target,
-        expiresAt: Timestamp,
         _ session: FilterSession?,
         _ context: inout EventContext,
         at now: Timestamp
@@ -96,13 +95,7 @@ struct Composer {
             }
             (rendering, filtered) = (rendered, notification)
         }
-        let match = renderer.paceMatch(
-            on: device.route.platform,
-            in: device.mode,
-            eventExpiresAt: expiresAt,
-            context: &context,
-            at: now
-        )
+        let match = renderer.paceMatch(on: device.route.platform, in: device.mode, context: &context, at: now)
         return .draft(
             Draft(
                 device,
@@ -128,9 +121,9 @@ struct Composer {
     }
 
     /// Returns one notification for several events: the rule book's summary in the least strict mode of the members
-    /// that the device allows. If it must not show content, it is a wake-up.
+    /// that the device allows. If it must not show content, it is a wake-up. It expires with its last member, if all do.
     func summary(_ sum: HeldGroup, id: DeliveryID, for target: TargetDevice, at now: Timestamp) -> Notification {
-        let notification = rules[target.route.app].renderSummary(
+        var notification = rules[target.route.app].renderSummary(
             count: sum.count,
             signal: sum.signal,
             urgency: sum.urgency,
@@ -138,6 +131,7 @@ struct Composer {
             language: target.language,
             now: now
         )
+        notification.expiresAt = notification.expiresAt.earlierExpiry(sum.expiresAt)
         return sealedIfNecessary(notification, id: id, for: target)
     }
 

@@ -54,7 +54,6 @@ struct Matcher {
             reading: EventReading(event),
             renderers: EventRenderers(of: facts),
             newSince: newSince,
-            expiresAt: event.expiresAt,
             message: index.signals[.dm]
         )
         let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
@@ -111,7 +110,6 @@ struct Matcher {
         let renderers: EventRenderers
         /// For devices that registered later, the event is new if it is dated at or after this time.
         let newSince: Timestamp
-        let expiresAt: Timestamp
         /// The signal of direct messages.
         let message: SignalSet
     }
@@ -130,9 +128,7 @@ struct Matcher {
         do {
             relevance = try news.reading.relevance(to: key) { context.authors(of: $0) }
         } catch {
-            var nobody = Plan.nobody(error.step, event, of: key, reason: error.description)
-            nobody.expiresAt = news.expiresAt
-            return plans.append(nobody)
+            return plans.append(.nobody(error.step, event, of: key, reason: error.description))
         }
         if let zap = relevance.zap, try registry.speaks(zap.sender, for: key) {
             return plans.append(.nobody(.own, event, of: key))
@@ -145,7 +141,6 @@ struct Matcher {
                 event: event,
                 account: key,
                 relevance: relevance,
-                expiresAt: news.expiresAt,
                 isOfInterest: false,
                 lacksContactList: rules.asksForFollows && question.isAuthorFollowed == nil
             )
@@ -218,7 +213,6 @@ struct Matcher {
             guard let key = index.key(of: account) else { continue }
             let relevance = Relevance(signal: order.signal, author: event.pubkey)
             var plan = Plan(event: event.id, account: key, relevance: relevance, isOfInterest: false)
-            plan.expiresAt = event.expiresAt
             index.forEachDevice(of: account) { device in
                 guard let route = index.route(device.route),
                     order.includes(device.device, platform: route.platform, app: route.app)
@@ -286,12 +280,6 @@ extension EventSource {
 }
 
 extension Event {
-    /// When the event expires (NIP-40); the epoch means never.
-    fileprivate var expiresAt: Timestamp {
-        // A date before 1970 has passed too.
-        expiration.map { max(Timestamp(milliseconds: 1), Timestamp(seconds: $0)) } ?? .epoch
-    }
-
     /// Whether the event was made after the device registered, or after `moment`. Always true for gift wraps, which are
     /// dated back (NIP-59).
     fileprivate func isNew(to device: DeviceEntry, orSince moment: Timestamp) -> Bool {

@@ -72,8 +72,6 @@ struct Plan {
     let account: PublicKey
     /// Nil when the event does not concern the account.
     var relevance: Relevance?
-    /// When the event expires (NIP-40); the epoch means never.
-    var expiresAt = Timestamp.epoch
     var targets: [Target] = []
     var exclusions: [Exclusion] = []
     /// Whether more context of the event could matter to any device of the account.

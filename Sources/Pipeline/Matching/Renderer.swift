@@ -67,12 +67,10 @@ final class Renderer {
         return signals
     }
 
-    /// Returns the parts of the notification that matter to the pace of a device of `platform`. `eventExpiresAt` is the
-    /// event's own expiry (NIP-40).
+    /// Returns the parts of the notification that matter to the pace of a device of `platform`.
     func paceMatch(
         on platform: String,
         in mode: Mode,
-        eventExpiresAt: Timestamp,
         context: inout EventContext,
         at now: Timestamp
     ) -> PaceMatch {
@@ -86,7 +84,7 @@ final class Renderer {
             signal: signal,
             mode: min(mode, rule.mode),
             urgency: rule.urgency,
-            expiresAt: Self.earlier(eventExpiresAt, rule.expiresAt(from: now)),
+            expiresAt: rule.expiresAt(of: facts, in: mode, from: now),
             nature: push.nature
         )
         match.pace = push.pace
@@ -94,11 +92,6 @@ final class Renderer {
         // A gift wrap is dated back (NIP-59).
         if mark != nil { match.madeAt = facts.event.kind.isGiftWrap ? now.seconds : facts.event.createdAt }
         return match
-    }
-
-    /// Returns the earlier of two times. Times up to the epoch mean "none".
-    private static func earlier(_ one: Timestamp, _ other: Timestamp) -> Timestamp {
-        one > .epoch && other > .epoch ? min(one, other) : max(max(one, other), .epoch)
     }
 
     /// Returns a hash of the push's pace key (``PaceMatch/mark``), which stays the same after a restart.

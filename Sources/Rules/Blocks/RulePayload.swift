@@ -14,7 +14,9 @@ struct RulePayload: Sendable {
 
     var blocks: PlatformBlocks
     let customKeys: CustomKeys
-    let lifetime: Lifetime
+    /// How long a push service may store a notification for an unreachable device (`expires`). Nil means that the
+    /// transport decides.
+    let lifetime: Duration?
     /// The full names of the variables that its templates use.
     let variables: Set<String>
 
@@ -22,7 +24,7 @@ struct RulePayload: Sendable {
     init() {
         blocks = PlatformBlocks([PlatformBlocks.Block]())
         customKeys = CustomKeys()
-        lifetime = Lifetime()
+        lifetime = nil
         variables = []
     }
 
@@ -33,8 +35,32 @@ struct RulePayload: Sendable {
         context.categories.check(rule["category"])
         blocks = BlockReader(context: context, rule: rule, isSummary: isSummary).blocks()
         customKeys = CustomKeys(reading: rule, context.platforms, hasEvent: hasEvent)
-        lifetime = Lifetime(reading: rule)
+        lifetime = Self.lifetime(reading: rule)
         variables = blocks.variables.union(customKeys.variables)
+    }
+
+    private static func lifetime(reading rule: YAMLMapping) -> Duration? {
+        guard let value = rule["expires"], let text = value.string() else { return nil }
+        // The maximum that rules may request is four weeks.
+        guard let span = TimeSpan.read(text), (.minutes(1) ... .days(28)).contains(span) else {
+            value.mistake("expected a time from 1m to 28d, such as 90s, 15m, 4h, 2d or 1d12h")
+            return nil
+        }
+        return span
+    }
+}
+
+extension Timestamp {
+    /// When a notification with `lifetime` expires if it is made now. The epoch means that the transport decides: no
+    /// time is set, or this time is unknown.
+    func end(of lifetime: Duration?) -> Timestamp {
+        guard let lifetime, self > .epoch else { return .epoch }
+        return self + lifetime
+    }
+
+    /// Returns the earlier of two expiries. The epoch means none.
+    package func earlierExpiry(_ other: Timestamp) -> Timestamp {
+        self > .epoch && other > .epoch ? min(self, other) : max(self, other)
     }
 }
 
@@ -114,39 +140,6 @@ package struct CustomKeys: Sendable {
         var omitted = OmittedPaths()
         guard let own = own?.render(values, now: now, omitted: &omitted), own != "{}" else { return "" }
         return own
-    }
-}
-
-/// How long a push service may store a notification for an unreachable device (`expires`).
-struct Lifetime: Sendable {
-    /// The maximum that rules may request is four weeks.
-    static let range: ClosedRange<Duration> = .minutes(1) ... .days(28)
-
-    private let span: Duration?
-
-    /// The transport decides.
-    init() {
-        span = nil
-    }
-
-    init(reading rule: YAMLMapping) {
-        guard let value = rule["expires"], let text = value.string() else {
-            span = nil
-            return
-        }
-        guard let span = Duration(written: text), Self.range.contains(span) else {
-            value.mistake("expected a time from 1m to 28d, such as 90s, 15m, 4h, 2d or 1d12h")
-            span = nil
-            return
-        }
-        self.span = span
-    }
-
-    /// When a push service should drop the notification. The epoch means that the transport decides, because the rule
-    /// sets no time or `now` is unknown.
-    func end(from now: Timestamp) -> Timestamp {
-        guard let span, now > .epoch else { return .epoch }
-        return now + span
     }
 }
 

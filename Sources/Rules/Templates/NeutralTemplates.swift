@@ -65,6 +65,11 @@ final class NeutralTemplates: Sendable {
         )
     }
 
+    /// The lifetime of a notification that these replace in ``Mode/nudge``, with `lifetime` as the default.
+    func lifetime(in mode: Mode, _ lifetime: Duration?) -> Duration? {
+        (mode == .nudge ? template.payload.lifetime : nil) ?? lifetime
+    }
+
     /// The urgency of a stricter form of a notification with `urgency`: never higher.
     func urgency(_ urgency: Urgency) -> Urgency {
         guard let own = template.urgency, own.rawValue < urgency.rawValue else { return urgency }
@@ -189,7 +194,6 @@ struct BatchTemplates: Sendable {
             actions: texts.buttons(values, in: language),
             data: payload.customKeys.render(values, now: now),
             native: payload.blocks.render(values, now: now),
-            expiresAt: payload.lifetime.end(from: now),
             neutral: neutral,
             neutralPresentation: presentation
         )

@@ -176,6 +176,27 @@ import TimeTestSupport
         #expect(try bench.rows().held == 0)
     }
 
+    /// Otherwise the courier would retry them after that.
+    @Test(arguments: [[30], [600, 500], [500, 600], [600, nil]])
+    func pushExpiresWithItsLastEvent(seconds: [Int64?]) throws {
+        let bench = try Workbench.paced()
+        let owner = try bench.account(mode: "alert")
+        if seconds.count > 1 {
+            bench.submit([try bench.note(to: owner)])
+            try bench.end()
+        }
+        for seconds in seconds {
+            let expiration = seconds.map { [["expiration", String(Workbench.time + $0)]] } ?? []
+            let tags = [["p", owner.publicKey.hex]] + expiration
+            bench.submit([try bench.event(.textNote, "brief", tags: tags, by: try Workbench.keys())])
+        }
+        bench.pass(61)
+        let push = try #require(bench.kept.last).notification
+        #expect(Int(push.count) == seconds.count)
+        let ends = seconds.map { seconds in seconds.map { Workbench.start + .seconds($0) } }
+        #expect(push.expiresAt == (ends.contains(nil) ? .epoch : ends.compactMap(\.self).max()))
+    }
+
     @Test func eventAfterAnExpiredOneKeepsItsText() throws {
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")

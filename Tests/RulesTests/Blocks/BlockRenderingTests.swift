@@ -254,6 +254,17 @@ import TimeTestSupport
         }
     }
 
+    @Test(
+        arguments: [("", 3_600), (", expires: 2h", 3_600), (", expires: 5m", 300), ("", -1)] as [(String, Int)],
+        Mode.allCases
+    )
+    func expiresWithItsEvent(_ test: (keys: String, seconds: Int), _ mode: Mode) throws {
+        let seconds = BlockFixture.now.seconds + (test.seconds < 0 ? -1 : 3_600)
+        let input = Fixture.input(kind: 7, tags: [["expiration", "\(seconds)"]])
+        let notification = try BlockFixture.render("title: t" + test.keys, input, mode: mode)
+        #expect(notification.expiresAt == BlockFixture.now + .seconds(test.seconds))
+    }
+
     @Test func transportDecidesUnsetKeys() throws {
         #expect(try BlockFixture.render("title: t").expiresAt == 0)
         #expect(try BlockFixture.render("title: t, expires: 4h", now: 0).expiresAt == 0)

@@ -63,13 +63,13 @@ package struct PipelineStorage {
     /// Events that were accepted before this process started.
     let accepted: [EventID]
     /// If nil, every push is sent immediately.
-    let paceStore: (any PaceStore)?
+    let paceStore: Outbox?
     /// If nil, or without a pace store, the outbox always has capacity.
     let capacity: (any DeliveryCapacity)?
 
     package init(
         accepted: [EventID] = [],
-        paceStore: (any PaceStore)? = nil,
+        paceStore: Outbox? = nil,
         capacity: (any DeliveryCapacity)? = nil,
         keep: @escaping Keep
     ) {

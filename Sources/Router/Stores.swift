@@ -90,7 +90,7 @@ package struct Stores: RouterPart {
 
     /// Drops dead letters that expired or whose device is no longer registered, including those of `partitions`. Reads
     /// and writes the disk.
-    func pruneDeadLetters(with partitions: [any DeadLetterStore], _ logger: Logger) {
+    func pruneDeadLetters(with partitions: [any DeliveryStore], _ logger: Logger) {
         let directory = RegisteredDevices(registry: registry)
         do {
             for store in [outbox] + partitions {

@@ -193,7 +193,7 @@ final class LoggedStore: DeliveryStore {
 
 /// The partition's dead letters. The log identifies them by delivery ID, because each owner's outbox numbers them
 /// differently.
-extension LoggedStore: DeadLetterStore {
+extension LoggedStore {
     /// Reads the partition's outbox for operators.
     var reader: OutboxReader { OutboxReader(of: outbox) }
 

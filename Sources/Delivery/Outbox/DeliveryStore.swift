@@ -34,6 +34,13 @@ package protocol DeliveryStore: Sendable {
     /// Requeues dead letters under their ids and accepted at `now`, in one transaction that survives a power failure.
     /// `handOver` is called as for an insertion. Returns how many of them existed.
     func requeue(_ letters: [DeadLetterNumber], at now: Timestamp, handOver: ([StoredDelivery]) -> Void) throws -> Int
+
+    /// Deletes dead letters. Returns how many existed.
+    func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int
+
+    /// Deletes dead letters that are too old at `now`, or whose device `isRegistered` denies. Deletes all of them if
+    /// none should be kept.
+    func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws
 }
 
 extension DeliveryStore {
@@ -44,16 +51,6 @@ extension DeliveryStore {
     ) throws {
         try insert(deliveries, causes: causes, pace: PaceChanges(), handOver: handOver)
     }
-}
-
-/// A store with dead letters that operators can list, requeue and drop.
-package protocol DeadLetterStore: DeliveryStore {
-    /// Deletes dead letters. Returns how many existed.
-    func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int
-
-    /// Deletes dead letters that are too old at `now`, or whose device `isRegistered` denies. Deletes all of them if
-    /// none should be kept.
-    func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws
 }
 
 /// Changes to deliveries in the outbox, gathered for one transaction.

@@ -254,7 +254,7 @@ package final class Outbox: DeliveryStore {
 }
 
 /// Deliveries that failed permanently, and the operations on them.
-extension Outbox: DeadLetterStore {
+extension Outbox {
     package var deadLetterCount: Int {
         (try? watch.reading { try writer.read { try DeadLetterRows.count($0) } }) ?? 0
     }
@@ -307,7 +307,12 @@ extension Outbox: DeadLetterStore {
     package func awaitHandOver() { state.withLock { _ in } }
 }
 
-extension Outbox: PaceStore {
+/// Devices' paces, stored with the deliveries: a released group becomes a delivery in the same transaction. Changes are
+/// written by ``insert(_:causes:pace:handOver:)``.
+extension Outbox {
+    /// Calls `pace` with each device's row, then `member` with each readable held event, and then `held` with each
+    /// group. Call this once, before any delivery is accepted or attempted: a delivery that was in progress and is no
+    /// longer in the outbox counts as delivered. Deletes rows without effect at `now`.
     package func loadPaces(
         at now: Timestamp,
         pace: (PaceRow) -> Void,
@@ -324,12 +329,15 @@ extension Outbox: PaceStore {
         }
     }
 
+    /// Returns the stored withdrawals, the oldest first.
     package func withdrawals() throws -> [Withdrawal] { try readLatest { try WithdrawalRows.all($0) } }
 
+    /// Calls `body` with the authors of events whose notifications are stored.
     package func forEachAuthor(_ body: (SIMD4<UInt64>) -> Void) throws {
         try readLatest { try WithdrawalRows.forEachAuthor($0, body) }
     }
 
+    /// Returns the notification of a held event; nil if there is none, or it cannot be read.
     package func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification? {
         // Uses the writer's connection, because a reader may see an older state.
         try watch.reading { try writer.writeWithoutTransaction { try PaceStatements.notification($0, of: key) } }

@@ -123,29 +123,6 @@ package struct PaceChanges: Sendable, Hashable {
     }
 }
 
-/// Stores devices' paces together with the deliveries, so that a released group becomes a delivery in the same
-/// transaction. Changes are written by ``Courier/accept(_:causes:pace:)``.
-package protocol PaceStore: Sendable {
-    /// Calls `pace` with each device's row, then `member` with each readable held event, and then `held` with each
-    /// group. Call this once, before any delivery is accepted or attempted: a delivery that was in progress and is no
-    /// longer in the outbox counts as delivered. Deletes rows without effect at `now`.
-    func loadPaces(
-        at now: Timestamp,
-        pace: (PaceRow) -> Void,
-        member: (HeldMember) -> Void,
-        held: (HeldRow) -> Void
-    ) throws
-
-    /// Returns the notification of a held event; nil if there is none, or it cannot be read.
-    func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification?
-
-    /// Returns the stored withdrawals, the oldest first.
-    func withdrawals() throws -> [Withdrawal]
-
-    /// Calls `body` with the authors of events whose notifications are stored.
-    func forEachAuthor(_ body: (SIMD4<UInt64>) -> Void) throws
-}
-
 /// A held group as the outbox stores it: events that are held until their device may get the next push.
 package struct HeldRow: Sendable, Hashable {
     package var key: HeldKey

@@ -297,10 +297,10 @@ package enum StorePlace: Hashable, Comparable, Sendable, LosslessStringConvertib
 package struct WorkingStore: Sendable {
     package let place: StorePlace
     package let courier: Courier
-    package let store: any DeadLetterStore
+    package let store: any DeliveryStore
     package let reader: OutboxReader
 
-    package init(_ place: StorePlace, _ courier: Courier, _ store: any DeadLetterStore, _ reader: OutboxReader) {
+    package init(_ place: StorePlace, _ courier: Courier, _ store: any DeliveryStore, _ reader: OutboxReader) {
         (self.place, self.courier, self.store, self.reader) = (place, courier, store, reader)
     }
 }

@@ -26,13 +26,13 @@ struct Pacing {
     static let longestSleep: Duration = .seconds(15)
 
     private var policy: PacingPolicy?
-    private let store: (any PaceStore)?
+    private let store: Outbox?
     private var pacer = Pacer()
     private var matches = HeldMatches()
     /// The notifications of held events that are not on disk yet.
     private var unkept: [HeldMemberKey: HeldNotification] = [:]
 
-    init(policy: PacingPolicy?, store: (any PaceStore)?) {
+    init(policy: PacingPolicy?, store: Outbox?) {
         self.policy = store == nil ? nil : policy
         self.store = store
     }

@@ -58,6 +58,12 @@ final class FailingStore: DeliveryStore {
         return try outbox.requeue(letters, at: now, handOver: handOver)
     }
 
+    func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int { try outbox.removeDeadLetters(letters) }
+
+    func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws {
+        try outbox.pruneDeadLetters(at: now, isRegistered: isRegistered)
+    }
+
     private func spend(_ kind: WritableKeyPath<Failures, Int>) throws {
         let fails = failures.withLock { failures in
             guard failures[keyPath: kind] > 0 else { return false }

@@ -28,12 +28,24 @@ struct RuleDefinition: Sendable {
 
 /// A rule: how one kind of event becomes a notification. It is a class, because each decision returns one.
 package final class Rule: Sendable {
-    private let definition: RuleDefinition
+    /// For traces and for `carillon rules try`.
+    package let name: String
+    /// The rule's position in the file.
+    package let place: RulePlace?
+    let match: RuleMatch
+    package let signal: Signal?
+    let drops: Bool
+    /// The most revealing mode that the rule allows.
+    package let mode: Mode
+    package let urgency: Urgency
+    let texts: RuleTexts
+    let payload: RulePayload
+    private let pace: RulePace
+    let mentions: MentionStyle
     private let forms: StricterForms
     private let needs: RuleNeeds
     /// Whether recipients of the same event may get different notifications.
     package let speaksOfRecipient: Bool
-    private let platforms: PlatformCatalog
 
     /// `nudge` is the rule book's, and `shared` the parts that all of its rules have in common.
     init(
@@ -42,39 +54,28 @@ package final class Rule: Sendable {
         shared: SharedPresentation = SharedPresentation(),
         platforms: PlatformCatalog
     ) {
-        self.definition = definition
-        self.platforms = platforms
+        name = definition.name
+        place = definition.place
+        match = definition.match
+        signal = definition.signal
+        drops = definition.drops
+        mode = definition.mode
+        urgency = definition.urgency
+        texts = definition.texts
+        payload = definition.payload
+        pace = definition.pace
+        mentions = definition.mentions
         forms = StricterForms(definition, nudge, shared, platforms)
         needs = Self.needs(of: definition)
         speaksOfRecipient = ["recipient.pubkey", "recipient.npub"].contains(where: definition.speaks)
     }
 
-    /// Returns the same rule for a book whose rules have `shared` in common.
-    func sharing(_ shared: SharedPresentation, nudge: NeutralTemplates) -> Rule {
-        Rule(definition, nudge: nudge, shared: shared, platforms: platforms)
-    }
-
-    /// For traces and for `carillon rules try`.
-    package var name: String { definition.name }
-    /// The rule's position in the file.
-    package var place: RulePlace? { definition.place }
-    /// The most revealing mode that the rule allows.
-    package var mode: Mode { definition.mode }
-    package var urgency: Urgency { definition.urgency }
-    var match: RuleMatch { definition.match }
-    var conditions: RuleConditions { match.conditions }
-    package var signal: Signal? { definition.signal }
-    var drops: Bool { definition.drops }
-    var texts: RuleTexts { definition.texts }
-
     /// Whether its texts depend on the reader's language.
     package var isTranslated: Bool { !texts.languages.isEmpty }
-    var payload: RulePayload { definition.payload }
-    var mentions: MentionStyle { definition.mentions }
 
     /// Whether its condition on kinds accepts `kind`.
     package func isFor(_ kind: Kind) -> Bool {
-        conditions.kinds?.contains(kind.rawValue) ?? true
+        match.conditions.kinds?.contains(kind.rawValue) ?? true
     }
 
     /// Whether its notifications show nothing on devices of `platform` in mode alert, and so must not do so in any
@@ -107,12 +108,12 @@ package final class Rule: Sendable {
 
     /// Returns the type of this rule's push to a device of `platform` in `mode`, for pacing.
     package func push(on platform: String, in mode: Mode) -> PacedPush {
-        definition.pace.push(on: platform, in: min(mode, self.mode))
+        pace.push(on: platform, in: min(mode, self.mode))
     }
 
     /// The key of a push: pushes of one type with the same key replace each other.
     package func paceKey(of push: PacedPush, _ input: RuleInput, now: Timestamp) -> String {
-        let key = definition.pace.key.render(TemplateValues(input, now: now, mentions: mentions))
+        let key = pace.key.render(TemplateValues(input, now: now, mentions: mentions))
         // Alerts of two rules have different content. A device has one Live Activity, one widget state and one sync.
         return push.type + "\n" + (key.isEmpty && push.nature == .alert ? name : key)
     }

@@ -51,9 +51,11 @@ package struct RuleBook: Sendable {
         index = RuleIndex(rules)
         let apps = ofApps.values
         languages = Self.languages(of: rules, summary.texts, nudge.template.texts, apps.flatMap(\.languages))
-        asksForFollows = rules.contains { $0.conditions.isFollowed != nil } || apps.contains(where: \.asksForFollows)
-        asksForPlatform = rules.contains { $0.conditions.platforms != nil } || apps.contains(where: \.asksForPlatform)
-        asksForApp = rules.contains { $0.conditions.apps != nil } || !ofApps.isEmpty
+        asksForFollows =
+            rules.contains { $0.match.conditions.isFollowed != nil } || apps.contains(where: \.asksForFollows)
+        asksForPlatform =
+            rules.contains { $0.match.conditions.platforms != nil } || apps.contains(where: \.asksForPlatform)
+        asksForApp = rules.contains { $0.match.conditions.apps != nil } || !ofApps.isEmpty
     }
 
     /// Returns the same book with books of apps.
@@ -86,7 +88,7 @@ package struct RuleBook: Sendable {
         for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
             if rule.drops {
                 // Otherwise people without a known list would get no notifications.
-                if rule.conditions.isFollowed == false, question.isAuthorFollowed == nil { continue }
+                if rule.match.conditions.isFollowed == false, question.isAuthorFollowed == nil { continue }
                 return .drop(rule)
             }
             guard let signal = rule.signal ?? question.signal else { return .unmatched }
@@ -100,7 +102,8 @@ package struct RuleBook: Sendable {
     package var notifiableKinds: Set<UInt16>? {
         var kinds: Set<UInt16> = []
         for rule in rules where !rule.drops {
-            guard let possible = rule.conditions.kinds ?? rule.conditions.impliedKinds(forSignal: rule.signal)
+            guard
+                let possible = rule.match.conditions.kinds ?? rule.match.conditions.impliedKinds(forSignal: rule.signal)
             else { return nil }
             kinds.formUnion(possible)
         }
@@ -127,7 +130,7 @@ package struct RuleBook: Sendable {
     /// logged: such events may be an attack, or the pattern needs a correction.
     package var exceededPatterns: [String: UInt64] {
         let counts: [String: UInt64] = rules.reduce(into: [:]) { counts, rule in
-            let count = rule.conditions.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
+            let count = rule.match.conditions.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
             if count > 0 { counts[rule.name, default: 0] += count }
         }
         return ofApps.values.reduce(into: counts) { $0.merge($1.exceededPatterns, uniquingKeysWith: +) }
@@ -160,7 +163,7 @@ package struct RuleBook: Sendable {
     ) -> [LanguageTag] {
         let all = rules.reduce(into: summary.languages.union(nudge.languages).union(further)) {
             $0.formUnion($1.texts.languages)
-            $0.formUnion($1.conditions.languages ?? [])
+            $0.formUnion($1.match.conditions.languages ?? [])
         }
         return all.sorted { $0.description < $1.description }
     }
@@ -173,13 +176,13 @@ struct RuleIndex: Sendable {
     private let others: [Rule]
 
     init(_ rules: [Rule]) {
-        let named = rules.reduce(into: Set<UInt16>()) { $0.formUnion($1.conditions.kinds ?? []) }
+        let named = rules.reduce(into: Set<UInt16>()) { $0.formUnion($1.match.conditions.kinds ?? []) }
         byKind = Dictionary(
             uniqueKeysWithValues: named.map { kind in
-                (kind, rules.filter { $0.conditions.kinds?.contains(kind) ?? true })
+                (kind, rules.filter { $0.match.conditions.kinds?.contains(kind) ?? true })
             }
         )
-        others = rules.filter { $0.conditions.kinds == nil }
+        others = rules.filter { $0.match.conditions.kinds == nil }
     }
 
     subscript(kind: UInt16) -> [Rule] { byKind[kind] ?? others }
@@ -213,7 +216,7 @@ extension RuleBook {
                 outline.dropCount += 1
                 continue
             }
-            if let kinds = rule.conditions.kinds {
+            if let kinds = rule.match.conditions.kinds {
                 outline.kinds.formUnion(kinds)
             } else {
                 outline.isForAllKinds = true

@@ -31,7 +31,6 @@ extension Rule {
             number: 1,
             file: RulesFile(name: name, text: ""),
             context: RuleContext(platforms: platforms, checks: blockChecks),
-            nudge: book.nudge,
             mentions: .raw
         )
         let rule = reader.requested(value, name: name, otherKeys)
@@ -39,18 +38,18 @@ extension Rule {
             RequestedRuleError.FieldError(pointer: $0.file, message: $0.message)
         }
         guard let rule, mistakes.isEmpty else { throw RequestedRuleError(mistakes: mistakes) }
-        return rule
+        return Rule(rule, nudge: book.nudge, platforms: platforms)
     }
 }
 
 extension RuleReader {
     /// Reads a rule without conditions and signal.
-    fileprivate func requested(_ value: YAMLValue, name: String, _ otherKeys: [String]) -> Rule? {
+    fileprivate func requested(_ value: YAMLValue, name: String, _ otherKeys: [String]) -> RuleDefinition? {
         // The keys about the event would describe an event that exists only in this router.
         let payloadKeys = RulePayload.keys(context.platforms).filter { $0 != "event_data" }
         let keys = otherKeys + RuleTexts.keys + payloadKeys + ["mode", "urgency"] + RulePace.keys
         guard let rule = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
-        let definition = RuleDefinition(
+        return RuleDefinition(
             name: name,
             place: nil,
             match: RuleMatch(),
@@ -62,7 +61,6 @@ extension RuleReader {
             pace: RulePace(reading: rule, context.platforms),
             mentions: mentions
         )
-        return Rule(definition, nudge: nudge, platforms: context.platforms)
     }
 }
 

@@ -90,14 +90,13 @@ extension RuleBook {
         let nudge = first("nudge") { NeutralTemplates($0, context) } ?? .standard
         let mentions = first("mentions", MentionStyle.init) ?? .raw
         let values = files.map { $0.top.require("rules", "a list of rules, first match wins")?.list() ?? [] }
-        var rules: [Rule] = []
+        var rules: [RuleDefinition] = []
         for (values, file) in zip(values, files.map(\.file)) {
             for value in values {
                 let reader = RuleReader(
                     number: rules.count + 1,
                     file: file,
                     context: context,
-                    nudge: nudge,
                     mentions: mentions
                 )
                 if let rule = reader.rule(value) { rules.append(rule) }
@@ -133,7 +132,7 @@ extension RuleBook {
 
     /// Returns the rules, with the visible parts of sealed notifications that only contain values shared by all rules.
     private static func rules(
-        _ rules: [Rule],
+        _ rules: [RuleDefinition],
         coveredBy nudge: NeutralTemplates,
         _ platforms: PlatformCatalog
     ) -> [Rule] {
@@ -141,7 +140,7 @@ extension RuleBook {
             rules.filter { !$0.drops && $0.mode > .nudge }.map { ($0.texts, $0.payload.blocks) },
             platforms
         )
-        return shared == SharedPresentation() ? rules : rules.map { $0.sharing(shared, nudge: nudge) }
+        return rules.map { Rule($0, nudge: nudge, shared: shared, platforms: platforms) }
     }
 
     private static func checkVersion(_ top: YAMLMapping) {
@@ -155,14 +154,16 @@ extension RuleBook {
 /// Finds rules that no event reaches, because earlier rules take them all. Only reliable if all rules could be read.
 enum RuleReach {
     /// `values` are the locations of `rules` in their files.
-    static func check(_ rules: [Rule], _ values: [YAMLValue]) {
+    static func check(_ rules: [RuleDefinition], _ values: [YAMLValue]) {
         checkBehindEverything(rules, values)
         checkKinds(rules, values)
     }
 
     /// Reports the first rule after one without conditions.
-    private static func checkBehindEverything(_ rules: [Rule], _ values: [YAMLValue]) {
-        guard let last = rules.firstIndex(where: \.conditions.isForEverything), last + 1 < values.count else { return }
+    private static func checkBehindEverything(_ rules: [RuleDefinition], _ values: [YAMLValue]) {
+        guard let last = rules.firstIndex(where: \.match.conditions.isForEverything), last + 1 < values.count else {
+            return
+        }
         values[last + 1].mistake(
             "no event gets here: the rule '\(rules[last].name)' (\(place(of: values[last]))) has no conditions, so every "
                 + "event stops there"
@@ -171,11 +172,11 @@ enum RuleReach {
 
     /// Reports each rule whose kinds are all taken by earlier rules in the same file. Rules of other files are
     /// excluded, because an operator's rules come before common ones.
-    private static func checkKinds(_ rules: [Rule], _ values: [YAMLValue]) {
+    private static func checkKinds(_ rules: [RuleDefinition], _ values: [YAMLValue]) {
         var takers: [UInt16: Int] = [:]
         for (index, rule) in rules.enumerated() {
             if index > 0, values[index].file !== values[index - 1].file { takers = [:] }
-            guard let kinds = rule.conditions.kinds else { continue }
+            guard let kinds = rule.match.conditions.kinds else { continue }
             if let taker = kinds.compactMap({ takers[$0] }).max(), kinds.allSatisfy({ takers[$0] != nil }) {
                 let all = kinds.sorted().map(String.init).joined(separator: ", ")
                 values[index].mistake(
@@ -183,7 +184,7 @@ enum RuleReach {
                         + "kind \(all). Put rules with more conditions first."
                 )
             }
-            guard rule.conditions.takesAllOfItsKinds else { continue }
+            guard rule.match.conditions.takesAllOfItsKinds else { continue }
             for kind in kinds { takers[kind] = takers[kind] ?? index }
         }
     }
@@ -205,17 +206,15 @@ struct RuleReader {
     let file: RulesFile
     /// The platforms and categories for its blocks.
     let context: RuleContext
-    /// Replaces texts that must not be shown.
-    let nudge: NeutralTemplates
     /// How texts show `nostr:` URIs, unless the rule sets it.
     let mentions: MentionStyle
 
-    func rule(_ value: YAMLValue) -> Rule? {
+    func rule(_ value: YAMLValue) -> RuleDefinition? {
         guard let rule = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
         let match = MatchReader(file: file, platforms: context.platforms).match(rule["match"])
         let drops = rule["drop"]?.bool() ?? false
         if drops { checkSilence(of: rule) } else if rule["signal"] == nil { checkSignals(of: match, value) }
-        let definition = RuleDefinition(
+        return RuleDefinition(
             name: name(rule),
             place: RulePlace(file: value.file.name, line: value.line),
             match: match,
@@ -228,7 +227,6 @@ struct RuleReader {
             pace: RulePace(reading: rule, context.platforms),
             mentions: rule["mentions"].flatMap(MentionStyle.init) ?? mentions
         )
-        return Rule(definition, nudge: nudge, platforms: context.platforms)
     }
 
     private var keys: [String] {

@@ -4,6 +4,7 @@ import Push
 /// A decision about a delivery: an attempt's outcome, or an end without an attempt. Metrics and the trace are made from
 /// these.
 package struct DeliveryReport: Sendable, Hashable {
+    /// Each raw value is one word, fit for a metric label.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// Final: the push service accepted it.
         case delivered
@@ -44,9 +45,6 @@ package struct DeliveryReport: Sendable, Hashable {
             case .delivered, .gone, .rejected, .expired, .unregistered, .moved, .unreadable, .discarded, .deleted: true
             }
         }
-
-        /// One word, fit for a metric label.
-        package var name: String { rawValue }
     }
 
     /// The delivery's id.
@@ -145,46 +143,32 @@ extension DeliveryObserver {
 package struct QueueStatus: Sendable, Hashable {
     package var queue: QueueName
     /// Deliveries without a final outcome, in memory or on disk.
-    package var waiting: Int
+    package var waiting = 0
     /// From this number on, later events for the queue's devices are merged.
-    package var share: Int
+    package var share = 0
     /// Attempts in progress.
     package var inFlight: Int
     /// Deliveries in memory, including those in progress. More may be on disk.
     package var inMemory: Int
     /// The number of these that wait for a due time.
     package var waitingForRetry: Int
-    /// The end of the queue's pause; nil if it is not paused.
-    package var pausedUntil: Timestamp?
-    /// The cause of the pause, which decides who must end it.
-    package var pauseCause: QueuePause.Cause?
-    /// The transport's reason, one word of a small fixed set.
-    package var pauseReason: String?
+    /// Nil if the queue is not paused.
+    package var pause: QueuePause?
     /// The number of paused hosts that users chose.
     package var pausedHosts = 0
 
     package init(
         queue: QueueName,
-        inFlight: Int,
-        inMemory: Int,
-        waitingForRetry: Int,
-        pausedUntil: Timestamp? = nil,
-        pauseCause: QueuePause.Cause? = nil,
-        pauseReason: String? = nil,
-        pausedHosts: Int = 0,
-        waiting: Int = 0,
-        share: Int = 0
+        inFlight: Int = 0,
+        inMemory: Int = 0,
+        waitingForRetry: Int = 0,
+        pause: QueuePause? = nil
     ) {
         self.queue = queue
-        self.waiting = waiting
-        self.share = share
         self.inFlight = inFlight
         self.inMemory = inMemory
         self.waitingForRetry = waitingForRetry
-        self.pausedUntil = pausedUntil
-        self.pauseCause = pauseCause
-        self.pauseReason = pauseReason
-        self.pausedHosts = pausedHosts
+        self.pause = pause
     }
 }
 
@@ -210,8 +194,8 @@ extension QueueStatus {
         inMemory += other.inMemory
         waitingForRetry += other.waitingForRetry
         pausedHosts = max(pausedHosts, other.pausedHosts)
-        guard let until = other.pausedUntil, pausedUntil.map({ $0 < until }) ?? true else { return }
-        (pausedUntil, pauseCause, pauseReason) = (until, other.pauseCause, other.pauseReason)
+        guard let longer = other.pause, pause.map({ $0.until < longer.until }) ?? true else { return }
+        pause = longer
     }
 }
 

@@ -181,7 +181,7 @@ struct AccountStage {
     /// Removes deleted events from the held groups and from the outbox.
     mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout BatchWrite) {
         ruledEvents?.withdrawn(deletion)
-        for (event, group, device) in pacing.withdraw(deletion, signer: { context.authors(of: $0)?.first }) {
+        for (event, group, device) in pacing.withdraw(deletion, &context) {
             let delivery = deliveryID(group.event, device)
             effects.log.note(.deleted, event, group.account, device, StepReason.whileHeld.rawValue, delivery: delivery)
         }
@@ -321,21 +321,8 @@ struct AccountStage {
 
     /// Sends the groups whose hold time has ended.
     mutating func releaseDue(in index: borrowing MatchIndex, _ effects: inout BatchWrite) {
-        let (storage, isPacing) = (storage, pacing.isOn)
-        let releases = pacing.takeDue(at: effects.time) { device, group in
-            let signal = index.signals[group.signal]
-            // A device cannot switch off a signal that no rule raises any longer.
-            guard !signal.isEmpty, let entry = index.device(device, of: group.account) else { return true }
-            return !entry.signals.isDisjoint(with: signal)
-        } hasCapacity: { device, account in
-            guard isPacing, let entry = index.device(device, of: account), let route = index.route(entry.route) else {
-                return true
-            }
-            return storage.takeCapacity(for: device, route)
-        } preferences: { device, account in
-            guard let entry = index.device(device, of: account) else { return nil }
-            return (index.preferences(of: device).pace, index.route(entry.route)?.platform ?? "")
-        }
+        let storage = storage
+        let releases = pacing.takeDue(in: index, at: effects.time) { storage.takeCapacity(for: $0, $1) }
         do {
             for release in releases {
                 guard let account = release.groups.first?.account,

@@ -253,23 +253,19 @@ package enum HoldReason: String, Sendable, CaseIterable {
     }
 }
 
-/// Why a delivery was made from held events. The rule is in earlier steps of the trace.
-enum QueuedReason {
+/// Why a delivery was made from held events: the reason of ``PipelineStep/queued``. The rule is in earlier steps of the
+/// trace.
+package enum QueuedReason {
     static let held = "held before"
     /// The number of its events follows.
     static let batch = "batch of "
     /// The number of its events follows.
     static let latest = "latest of "
 
-    static func isOfHeld(_ reason: String) -> Bool { reason == held || reason.hasPrefix(batch) }
+    /// Whether the delivery was held before. If so, other steps and perhaps other events belong to it.
+    package static func isOfHeld(_ reason: String) -> Bool { reason == held || reason.hasPrefix(batch) }
 
     static func size(_ count: Int, isLatest: Bool) -> String {
         count > 1 ? (isLatest ? latest : batch) + "\(count)" : ""
     }
-}
-
-extension PipelineStep {
-    /// Whether this reason of ``queued`` means that the delivery was held before. If so, other steps and perhaps other
-    /// events belong to it.
-    package static func isOfHeld(queuedReason reason: String) -> Bool { QueuedReason.isOfHeld(reason) }
 }

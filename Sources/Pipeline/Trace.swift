@@ -65,7 +65,7 @@ struct StepLog {
     ) {
         guard let delivery else {
             counts[step, default: 0] += 1
-            log(step, event, device, nil, reason())
+            Self.log(step, event, device, nil, reason(), to: logger)
             // Copies, and events that concern no account, are too many to trace.
             guard let event, step.isTraced || account != nil else { return }
             trace.append(TraceStep(step: step, event: event, account: account, device: device, reason: reason()))
@@ -91,18 +91,8 @@ struct StepLog {
         counts.merge(reserved, uniquingKeysWith: +)
         guard logger.logLevel <= .debug else { return }
         for step in trace where step.delivery != nil {
-            log(step.step, step.event, step.device, step.delivery, step.reason)
+            Self.log(step.step, step.event, step.device, step.delivery, step.reason, to: logger)
         }
-    }
-
-    private func log(
-        _ step: PipelineStep,
-        _ event: EventID?,
-        _ device: DeviceID?,
-        _ delivery: DeliveryID?,
-        _ reason: @autoclosure () -> String
-    ) {
-        Self.log(step, event, device, delivery, reason(), to: logger)
     }
 
     /// Logs one step, including steps outside of a batch.

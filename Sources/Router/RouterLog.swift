@@ -42,7 +42,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
                 metadata: [
                     "delivery": "\(report.delivery)", "device": "\(report.device.rawValue)",
                     "platform": "\(report.queue.platform)", "app": "\(report.queue.app)",
-                    "outcome": "\(report.kind.name)",
+                    "outcome": "\(report.kind.rawValue)",
                     "status": "\(report.status)", "reason": "\(report.reason)", "attempt": "\(report.attempt)",
                 ]
             )
@@ -76,7 +76,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
                 "More deliveries like these",
                 metadata: [
                     "count": "\(count)", "platform": "\(sort.queue.platform)", "app": "\(sort.queue.app)",
-                    "outcome": "\(sort.kind.name)", "status": "\(sort.status)", "reason": "\(sort.reason)",
+                    "outcome": "\(sort.kind.rawValue)", "status": "\(sort.status)", "reason": "\(sort.reason)",
                 ]
             )
         }

@@ -347,11 +347,11 @@ package final class Courier: Sendable {
         if !actions.changes.isEmpty {
             var changes = actions.changes
             changes.ends = CompletedPush.all(of: actions.reports, at: environment.now())
-            writer.post(.changes(changes))
+            writer.mailbox.post(.changes(changes))
         }
         // Pages that are requested after this do not contain them.
-        for discard in actions.discards { writer.post(.discard(discard)) }
-        for read in actions.reads { writer.post(.read(read)) }
+        for discard in actions.discards { writer.mailbox.post(.discard(discard)) }
+        for read in actions.reads { writer.mailbox.post(.read(read)) }
         if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
         if !actions.postponed.isEmpty { environment.observer.deliveriesPostponed(actions.postponed) }
         for pause in actions.pauses {
@@ -407,6 +407,6 @@ package final class Courier: Sendable {
             defer { state.drains = [] }
             return state.drains
         }
-        for done in drains { writer.post(.flush(done)) }
+        for done in drains { writer.mailbox.post(.flush(done)) }
     }
 }

@@ -43,17 +43,15 @@ struct CourierQueue: Sendable {
     }
 
     func status(now: Timestamp) -> QueueStatus {
-        let pause = throttles.pause
-        return QueueStatus(
+        var status = QueueStatus(
             queue: name,
             inFlight: inFlight,
             inMemory: devices.count,
             waitingForRetry: devices.delayedCount,
-            pausedUntil: throttles.pausedUntil,
-            pauseCause: pause?.cause,
-            pauseReason: pause?.reason,
-            pausedHosts: throttles.pausedHosts(now: now)
+            pause: throttles.pause
         )
+        status.pausedHosts = throttles.pausedHosts(now: now)
+        return status
     }
 
     /// Takes a delivery that was just written to disk.
@@ -288,7 +286,7 @@ struct CourierQueue: Sendable {
             stored.report(
                 kind,
                 status: outcome?.status ?? 0,
-                reason: outcome?.reason ?? kind.name,
+                reason: outcome?.reason ?? kind.rawValue,
                 attempt: attempts
             )
         )

@@ -100,7 +100,7 @@ struct CourierQueues: Sendable {
         var paused: [QueueName] = []
         for index in queues.indices where names.contains(queues[index].name) {
             let status = queues[index].status(now: now)
-            if status.pausedUntil != nil || status.pausedHosts > 0 { paused.append(queues[index].name) }
+            if status.pause != nil || status.pausedHosts > 0 { paused.append(queues[index].name) }
             queues[index].throttles.unpause(now: now)
         }
         return paused

@@ -51,8 +51,12 @@ struct QueueThrottles: Sendable {
     /// When attempts are made again; nil if the queue is not paused.
     var pausedUntil: Timestamp? { [credentials.pausedUntil, service.pausedUntil].compactMap(\.self).max() }
 
-    /// The current pause, as it was reported.
-    var pause: QueuePause? { pausedUntil == nil ? nil : reported }
+    /// The current pause; nil if the queue is not paused.
+    var pause: QueuePause? {
+        guard let until = pausedUntil, var pause = reported else { return nil }
+        pause.until = until
+        return pause
+    }
 
     /// The last pause that was reported, even if it is over.
     var lastPause: QueuePause? { reported }

@@ -26,7 +26,7 @@ final class OutboxWriter: Sendable {
     private let store: any DeliveryStore
     private let now: @Sendable () -> Timestamp
     private let alarm: any Alarm
-    // Internal for tests, which wait until it is idle.
+    /// Takes messages from any thread.
     let mailbox = SerialMailbox<Message>(label: "carillon.outbox")
     private let pending = Mutex(PendingWrites())
     private let received: @Sendable (OutboxRead, OutboxPage) -> Void
@@ -50,8 +50,6 @@ final class OutboxWriter: Sendable {
         self.failed = failed
         mailbox.open { [weak self] in self?.handle($0) }
     }
-
-    func post(_ message: Message) { mailbox.post(message) }
 
     private func handle(_ messages: [Message]) {
         let (isWaiting, changes) = pending.withLock { pending in
@@ -81,7 +79,7 @@ final class OutboxWriter: Sendable {
             let unread = Array(reads)
             let (retryAt, isUnwritten) = pending.withLock { ($0.failed(now: now(), unread: unread), $0.isUnwritten) }
             if isUnwritten { isWritable(false) }
-            alarm.ring(at: retryAt) { [weak self] in self?.post(.retry) }
+            alarm.ring(at: retryAt) { [weak self] in self?.mailbox.post(.retry) }
         }
     }
 

@@ -40,7 +40,7 @@ package struct DeviceStatus: Sendable, Hashable {
         case .delivered:
             lastSuccess = Success(at: time, status: Int(status))
         case .gone, .rejected, .retry, .misconfigured, .expired:
-            lastFailure = FailedPush(at: time, kind: kind.name, status: Int(status), reason: reason())
+            lastFailure = FailedPush(at: time, kind: kind.rawValue, status: Int(status), reason: reason())
         case .reduced, .postponed, .unregistered, .moved, .unreadable, .requeued, .discarded, .deleted: break
         }
     }

@@ -82,7 +82,7 @@ package struct TraceEntry: Sendable, Hashable {
     /// Whether it reports a queued push that no other event is part of and that was not held before.
     var isWholePush: Bool {
         guard case .step(PipelineStep.queued.rawValue) = what else { return false }
-        return !PipelineStep.isOfHeld(queuedReason: reason)
+        return !QueuedReason.isOfHeld(reason)
     }
 
     init(_ step: TraceStep, at time: Timestamp) {
@@ -141,7 +141,7 @@ extension TraceEntry {
 extension TraceEntry.Report {
     package init(_ report: DeliveryReport) {
         self.init(
-            kind: report.kind.name,
+            kind: report.kind.rawValue,
             queue: report.queue,
             status: Int(report.status),
             attempt: report.attempt,

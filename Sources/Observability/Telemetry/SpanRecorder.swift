@@ -178,13 +178,13 @@ struct SpanRecorder {
         case .delivered, .gone, .rejected, .retry, .reduced, .misconfigured:
             if report.attempt > 0 { finished.append(attempt(report, of: &open, at: time)) }
         case .postponed, .requeued, .expired, .unregistered, .moved, .unreadable, .discarded, .deleted:
-            open.span.add(report.kind.name, at: time, reason: report.reason)
+            open.span.add(report.kind.rawValue, at: time, reason: report.reason)
         }
         deliveries[report.delivery] = open
         guard report.kind.isFinal, report.kind != .moved else { return finished }
         deliveries[report.delivery]?.span.set("carillon.platform", report.queue.platform)
         deliveries[report.delivery]?.span.set("carillon.app", report.queue.app)
-        let word = report.kind.name
+        let word = report.kind.rawValue
         return finished + end(report.delivery, word, reason: report.reason, attempts: report.attempt, at: time)
     }
 
@@ -202,7 +202,7 @@ struct SpanRecorder {
         span.set("carillon.attempt", Int64(report.attempt))
         span.set("carillon.platform", report.queue.platform)
         span.set("carillon.app", report.queue.app)
-        span.set("carillon.outcome", report.kind.name)
+        span.set("carillon.outcome", report.kind.rawValue)
         if !report.reason.isEmpty { span.set("carillon.reason", report.reason) }
         if report.status > 0 { span.set("http.response.status_code", Int64(report.status)) }
         if report.kind != .delivered, report.kind != .reduced { span.failure = report.reason }

@@ -115,7 +115,7 @@ extension EventExplanation {
 extension EventExplanation.Ending {
     /// Whether more steps will follow.
     var isOpen: Bool {
-        if let kind = DeliveryReport.Kind.allCases.first(where: { $0.name == step }) {
+        if let kind = DeliveryReport.Kind(rawValue: step) {
             return !kind.isFinal || kind == .moved
         }
         return [PipelineStep.held.rawValue, "in-turn", "unknown"].contains(step)

@@ -242,7 +242,7 @@ extension TraceEntry {
     /// Whether an operator requeued the delivery.
     fileprivate var isRequeueing: Bool {
         guard case .report(let report) = what else { return false }
-        return report.kind == DeliveryReport.Kind.requeued.name
+        return report.kind == DeliveryReport.Kind.requeued.rawValue
     }
 
     /// Whether more steps will follow.
@@ -267,7 +267,7 @@ extension TraceEntry {
 }
 
 extension TraceEntry.Report {
-    private var known: DeliveryReport.Kind? { DeliveryReport.Kind.allCases.first { $0.name == kind } }
+    private var known: DeliveryReport.Kind? { DeliveryReport.Kind(rawValue: kind) }
 
     /// A moved delivery continues in another queue.
     fileprivate var isFinal: Bool { known.map { $0.isFinal && $0 != .moved } ?? false }

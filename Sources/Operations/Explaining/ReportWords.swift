@@ -9,7 +9,7 @@ import Registry
 /// Describes the reports of a delivery for people.
 enum ReportWords {
     static func words(_ report: TraceEntry.Report, reason: String) -> String {
-        guard let kind = DeliveryReport.Kind.allCases.first(where: { $0.name == report.kind }) else {
+        guard let kind = DeliveryReport.Kind(rawValue: report.kind) else {
             return report.kind
         }
         let answer = answer(report.status, reason, to: report.kind)

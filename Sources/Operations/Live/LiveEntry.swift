@@ -130,7 +130,7 @@ struct LiveEntry: Sendable {
             json.add("reason", step.reason.isEmpty ? nil : step.reason)
             json.add("words", step.step.words(step.reason))
         case .outcome(let report):
-            json.add("outcome", report.kind.name)
+            json.add("outcome", report.kind.rawValue)
             json.add("reason", report.reason.isEmpty ? nil : report.reason)
             json.add("status", report.status == 0 ? nil : Int64(report.status))
             json.add("attempt", Int64(report.attempt))

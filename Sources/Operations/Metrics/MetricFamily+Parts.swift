@@ -62,7 +62,7 @@ extension MetricFamily {
         ) { family, status in
             for cause in QueuePause.Cause.allCases {
                 family.add(
-                    status.pauseCause == cause ? 1 : 0,
+                    status.pause?.cause == cause ? 1 : 0,
                     ["platform": status.queue.platform, "app": status.queue.app, "cause": "\(cause)"]
                 )
             }

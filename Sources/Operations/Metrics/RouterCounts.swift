@@ -75,7 +75,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         var totals = RecentFigures.Totals()
         totals.events = steps.withLock { $0.values.reduce(0, +) } + passed.load(ordering: .relaxed)
         deliveries.withLock { deliveries in
-            for (label, count) in deliveries.outcomes where label.kind == DeliveryReport.Kind.delivered.name {
+            for (label, count) in deliveries.outcomes where label.kind == DeliveryReport.Kind.delivered.rawValue {
                 totals.pushes += count
             }
             for ends in deliveries.ends.values { totals.ends.add(ends) }
@@ -260,7 +260,7 @@ struct DeliveryCounts {
         }
         for row in rows {
             let (queue, kind) = (reports[row.lowerBound].queue, reports[row.lowerBound].kind)
-            var label = Label(queue: queue, kind: kind.name, reason: reports[row.lowerBound].reason)
+            var label = Label(queue: queue, kind: kind.rawValue, reason: reports[row.lowerBound].reason)
             if outcomes[label] == nil, outcomes.count >= Self.maxLabels { label.reason = "other" }
             outcomes[label, default: 0] += UInt64(row.count)
             guard kind.isFinal, row.contains(where: { reports[$0].acceptedAt != nil }) else { continue }

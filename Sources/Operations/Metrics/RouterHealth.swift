@@ -220,8 +220,8 @@ struct Readiness {
                         + "what is loaded), then run: carillon reload"
             )
         }
-        let paused = queues.filter { $0.pauseCause == .misconfigured }.compactMap { status -> RouterStatus.Issue? in
-            let (queue, reason) = (status.queue, status.pauseReason ?? "")
+        let paused = queues.filter { $0.pause?.cause == .misconfigured }.compactMap { status -> RouterStatus.Issue? in
+            let (queue, reason) = (status.queue, status.pause?.reason ?? "")
             let isWithoutTransport = reason == "no-transport"
             // The failure above already gives the reason.
             if isWithoutTransport, failures.contains(where: { $0.queue == queue }) { return nil }

@@ -136,7 +136,7 @@ package final class QueueOperations: Sendable {
         var paused: Set<String> = []
         var unpaused: Set<String> = []
         for store in all {
-            let asleep = store.courier.status.filter { queues.contains($0.queue) && $0.pausedUntil != nil }
+            let asleep = store.courier.status.filter { queues.contains($0.queue) && $0.pause != nil }
             if request.unpauses {
                 unpaused.formUnion(
                     request.isDryRun
@@ -144,7 +144,7 @@ package final class QueueOperations: Sendable {
                         : await store.courier.expedite([], unpausing: queues).unpaused.map(\.words)
                 )
             } else {
-                paused.formUnion(asleep.map { "\($0.queue.words) is paused (\($0.pauseReason ?? "no reason"))" })
+                paused.formUnion(asleep.map { "\($0.queue.words) is paused (\($0.pause?.reason ?? "no reason"))" })
             }
         }
         (answer.paused, answer.unpaused) = (paused.sorted(), unpaused.sorted())

@@ -96,11 +96,11 @@ package struct StatusReader: Sendable {
     private var queues: [RouterStatus.Queue] {
         let transports = outgoing.transports.current
         var queues: [QueueName: RouterStatus.Queue] = [:]
-        for queue in transports.all.keys { queues[queue] = RouterStatus.Queue(QueueStatus(idle: queue)) }
+        for queue in transports.all.keys { queues[queue] = RouterStatus.Queue(QueueStatus(queue: queue)) }
         for status in outgoing.courier.status { queues[status.queue] = RouterStatus.Queue(status) }
         for failure in transports.failures {
             let queue = QueueName(platform: failure.platform, app: failure.app)
-            var failed = queues[queue] ?? RouterStatus.Queue(QueueStatus(idle: queue))
+            var failed = queues[queue] ?? RouterStatus.Queue(QueueStatus(queue: queue))
             // The reason is a sentence, which is shown as an issue.
             (failed.state, failed.reason, failed.cause, failed.until) = ("failed", nil, nil, nil)
             queues[queue] = failed
@@ -171,21 +171,14 @@ extension RouterStatus.Disk {
     }
 }
 
-extension QueueStatus {
-    /// A queue without deliveries.
-    fileprivate init(idle queue: QueueName) {
-        self.init(queue: queue, inFlight: 0, inMemory: 0, waitingForRetry: 0)
-    }
-}
-
 extension RouterStatus.Queue {
     fileprivate init(_ status: QueueStatus) {
         platform = status.queue.platform
         app = status.queue.app
-        state = status.pausedUntil == nil ? "ok" : "paused"
-        reason = status.pauseReason
-        cause = status.pauseCause.map { $0 == .asked ? "asked" : "misconfigured" }
-        until = status.pausedUntil.map(\.rfc3339)
+        state = status.pause == nil ? "ok" : "paused"
+        reason = status.pause?.reason
+        cause = (status.pause?.cause).map { $0 == .asked ? "asked" : "misconfigured" }
+        until = (status.pause?.until).map(\.rfc3339)
         waiting = status.waiting
         inFlight = status.inFlight
         retrying = status.waitingForRetry

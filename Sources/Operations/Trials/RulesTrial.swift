@@ -329,7 +329,7 @@ struct TrialEvaluator: Sendable {
     private func referenced(_ id: EventID, _ subject: TrialSubject, of account: PublicKey) -> ReferencedEvent {
         guard var referenced = subject.referenced, referenced.id == id else { return ReferencedEvent(id: id) }
         referenced.author = account
-        referenced.authorName = AuthorName.standIn(for: account.hex)
+        referenced.authorName = AuthorName.standIn(for: account)
         return referenced
     }
 

@@ -67,13 +67,8 @@ package enum AuthorName {
     }
 
     /// A placeholder for a name: the first eight hex digits of the key. Short strings need no heap allocation.
-    static func standIn(for key: PublicKey) -> String {
+    package static func standIn(for key: PublicKey) -> String {
         key.bytes.withUnsafeBytes { Hex.encode($0.prefix(4)) } + "..."
-    }
-
-    /// The same placeholder, from a key in hex digits.
-    package static func standIn(for publicKeyHex: String) -> String {
-        publicKeyHex.prefix(8) + "..."
     }
 }
 

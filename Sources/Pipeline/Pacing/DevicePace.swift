@@ -11,8 +11,6 @@ package struct DevicePace: Hashable, Sendable {
         case held(HoldReason, in: HeldGroup)
     }
 
-    static let day = PushHistory.day
-
     var history = PushHistory()
     private(set) var groups: [HeldGroup] = []
 
@@ -79,9 +77,6 @@ package struct DevicePace: Hashable, Sendable {
         groups.removeAll { group in taken.contains { $0.contains(group) } }
         return taken
     }
-
-    /// The group whose first event was `first`.
-    func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
     /// Removes an event from the group named after `first`; an empty group is removed too. Returns the former group, or
     /// nil if there is none or it no longer contains the event.

@@ -51,12 +51,13 @@ struct HeldMatches {
         merged.set(other, for: Place(device: device, first: first))
     }
 
-    /// The held events that a deletion names. `signer` returns the signer of an event whose author is not known here.
-    mutating func events(of deletion: Deletion, signer: (EventID) -> PublicKey?) -> [EventID] {
+    /// The held events that a deletion names. `context` knows the signers of some events whose authors are not known
+    /// here.
+    mutating func events(of deletion: Deletion, _ context: inout EventContext) -> [EventID] {
         let author = SIMD4(deletion.author.bytes)
         var events = deletion.ids.filter { id in
             guard let match = matches.value(of: id) else { return false }
-            return match.origin.map { $0.author == author } ?? (signer(id) == deletion.author)
+            return match.origin.map { $0.author == author } ?? (context.authors(of: id)?.first == deletion.author)
         }
         let withdrawals = deletion.withdrawalsWithoutIDs
         guard !withdrawals.isEmpty else { return Array(events) }

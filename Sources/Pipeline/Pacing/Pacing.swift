@@ -172,24 +172,28 @@ struct Pacing {
         if mayLeaveMore { pacer.arm(device, pace, at: now) }
     }
 
-    /// Removes the groups that are due; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `preferences`
-    /// returns those of a device and its platform, or nil if it is no longer registered.
+    /// Removes the groups that are due; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `takeCapacity` takes
+    /// capacity in the outbox for a push to a device, and returns false if there is none.
     mutating func takeDue(
+        in index: borrowing MatchIndex,
         at now: Timestamp,
-        isWanted: (DeviceID, HeldGroup) -> Bool,
-        hasCapacity: (DeviceID, PublicKey) -> Bool,
-        preferences: (DeviceID, PublicKey) -> (pace: PacePreferences, platform: String)?
+        takeCapacity: (DeviceID, Route) -> Bool
     ) -> [ReleasedPush] {
         let policy = policy
-        return pacer.takeDue(
-            at: now,
-            limit: Self.releasesPerBatch,
-            isWanted: isWanted,
-            hasCapacity: hasCapacity
-        ) { device, account in
-            guard let (preferences, platform) = preferences(device, account) else { return nil }
+        return pacer.takeDue(at: now, limit: Self.releasesPerBatch) { device, group in
+            let signal = index.signals[group.signal]
+            // A device cannot switch off a signal that no rule raises any longer.
+            guard !signal.isEmpty, let entry = index.device(device, of: group.account) else { return true }
+            return !entry.signals.isDisjoint(with: signal)
+        } hasCapacity: { device, account in
+            guard policy != nil, let entry = index.device(device, of: account), let route = index.route(entry.route)
+            else { return true }
+            return takeCapacity(device, route)
+        } pace: { device, account in
+            guard let entry = index.device(device, of: account) else { return nil }
+            let platform = index.route(entry.route)?.platform ?? ""
             // A device that has no limits now waits no longer.
-            return Self.pace(for: preferences, on: platform, by: policy) ?? Pace()
+            return Self.pace(for: index.preferences(of: device).pace, on: platform, by: policy) ?? Pace()
         }
     }
 
@@ -228,14 +232,14 @@ struct Pacing {
     /// Records the signer of a held event.
     mutating func sign(_ event: Event) { matches.sign(event.id, EventOrigin(event)) }
 
-    /// Removes the events that a deletion names from their groups, and returns the former groups. `signer` returns the
-    /// signer of an event whose author is no longer known.
+    /// Removes the events that a deletion names from their groups, and returns the former groups. `context` knows the
+    /// signers of some events whose authors are no longer known here.
     mutating func withdraw(
         _ deletion: Deletion,
-        signer: (EventID) -> PublicKey?
+        _ context: inout EventContext
     ) -> [(event: EventID, group: HeldGroup, device: DeviceID)] {
         var withdrawn: [(event: EventID, group: HeldGroup, device: DeviceID)] = []
-        for event in matches.events(of: deletion, signer: signer) {
+        for event in matches.events(of: deletion, &context) {
             for place in matches.take(event) {
                 guard let group = pacer.withdraw(event, fromGroupOf: place.first, of: place.device) else { continue }
                 withdrawn.append((event, group, place.device))

@@ -31,7 +31,7 @@ import Testing
         EventFacts.Entry(
             time: time.milliseconds,
             report: EventFacts.Entry.Report(
-                kind: DeliveryReport.Kind.delivered.name,
+                kind: DeliveryReport.Kind.delivered.rawValue,
                 platform: "ios",
                 app: "default",
                 status: 200,

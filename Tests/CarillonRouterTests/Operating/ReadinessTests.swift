@@ -24,12 +24,8 @@ import TimeTestSupport
     private static func status(_ cause: QueuePause.Cause?, _ reason: String = "bad-token") -> QueueStatus {
         QueueStatus(
             queue: ios,
-            inFlight: 0,
             inMemory: 1,
-            waitingForRetry: 0,
-            pausedUntil: cause == nil ? nil : 1,
-            pauseCause: cause,
-            pauseReason: reason
+            pause: cause.map { QueuePause(queue: ios, until: 1, reason: reason, cause: $0) }
         )
     }
 

@@ -143,9 +143,9 @@ struct CourierScopeTests {
         )
         #expect(driver.reports.allSatisfy { $0.kind == .retry })
         let status = driver.queues.status(now: driver.now)
-        #expect(status.map(\.pausedUntil) == [driver.now + .minutes(1), nil])
-        #expect(status.map(\.pauseCause) == [.asked, nil])
-        #expect(status.map(\.pauseReason) == ["quota-exceeded", nil])
+        #expect(status.map(\.pause?.until) == [driver.now + .minutes(1), nil])
+        #expect(status.map(\.pause?.cause) == [.asked, nil])
+        #expect(status.map(\.pause?.reason) == ["quota-exceeded", nil])
         driver.advance(by: .milliseconds(59_999))
         #expect(driver.numbersUnderWay == [99])
         driver.advance(by: .milliseconds(1))
@@ -153,7 +153,7 @@ struct CourierScopeTests {
         driver.end(51, delivered)
         #expect(driver.resumed == [ios])
         #expect(driver.numbersUnderWay.count == 6)
-        #expect(driver.queues.status(now: driver.now).first?.pausedUntil == nil)
+        #expect(driver.queues.status(now: driver.now).first?.pause == nil)
     }
 
     @Test func aQuotaThatIsStillUsedUpPausesAgainAndLonger() {

@@ -104,7 +104,7 @@ struct CourierSetBackTests {
         driver.accept(.sample(1))
         driver.end(1, Outcome(.misconfigured, status: 403, reason: "invalid-token"))
         driver.advance(by: .zero - step)
-        #expect(driver.queues.status(now: driver.now).first?.pausedUntil == driver.now + .minutes(1))
+        #expect(driver.queues.status(now: driver.now).first?.pause?.until == driver.now + .minutes(1))
         driver.accept(.sample(2, device: 2))
         driver.advance(by: .milliseconds(59_999))
         #expect(!driver.numbersUnderWay.contains(2))

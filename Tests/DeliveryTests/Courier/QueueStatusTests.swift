@@ -7,17 +7,11 @@ import TimeTestSupport
 /// The status of a queue merges those of several couriers.
 @Suite struct QueueStatusTests {
     private func status(_ app: String, waiting: Int, until: Timestamp? = nil, reason: String? = nil) -> QueueStatus {
-        QueueStatus(
-            queue: QueueName(platform: "ios", app: app),
-            inFlight: 1,
-            inMemory: 2,
-            waitingForRetry: 1,
-            pausedUntil: until,
-            pauseCause: until == nil ? nil : .asked,
-            pauseReason: reason,
-            waiting: waiting,
-            share: 10
-        )
+        let queue = QueueName(platform: "ios", app: app)
+        let pause = until.map { QueuePause(queue: queue, until: $0, reason: reason ?? "", cause: .asked) }
+        var status = QueueStatus(queue: queue, inFlight: 1, inMemory: 2, waitingForRetry: 1, pause: pause)
+        (status.waiting, status.share) = (waiting, 10)
+        return status
     }
 
     @Test func queuesOfOneNameAddUp() {
@@ -28,12 +22,12 @@ import TimeTestSupport
         #expect(together.map(\.queue.app) == ["a", "b", "c"] && together.map(\.waiting) == [7, 1, 2])
         #expect(together[0].inFlight == 2 && together[0].inMemory == 4 && together[0].share == 20)
         // The status shows the longest pause and its reason.
-        #expect(together[0].pausedUntil == 90 && together[0].pauseReason == "late" && together[1].pausedUntil == nil)
+        #expect(together[0].pause?.until == 90 && together[0].pause?.reason == "late" && together[1].pause == nil)
     }
 
     @Test func singleQueueIsUnchanged() {
         let own = [status("a", waiting: 3, until: 50, reason: "early")]
         #expect(QueueStatus.together(own, []) == own && QueueStatus.together([], own) == own)
-        #expect(QueueStatus.together(own, [status("a", waiting: 0)])[0].pauseReason == "early")
+        #expect(QueueStatus.together(own, [status("a", waiting: 0)])[0].pause?.reason == "early")
     }
 }

@@ -113,10 +113,10 @@ import TimeTestSupport
         let owner = try bench.account(mode: "wake")
         bench.submit([try bench.note(to: owner)])
         try bench.end()
-        bench.clock.advance(by: DevicePace.day)
+        bench.clock.advance(by: PushHistory.day)
         try bench.restart()
         #expect(try bench.rows().paces == 1)
-        bench.clock.advance(by: DevicePace.day)
+        bench.clock.advance(by: PushHistory.day)
         try bench.restart()
         #expect(try bench.rows().paces == 0)
     }

@@ -214,9 +214,9 @@ import TimeTestSupport
         }
         _ = pacer.admit(match(), of: DeviceID(rawValue: 2), account, pace, at: start)
         pacer.commit()
-        pacer.notice(start + DevicePace.day)
+        pacer.notice(start + PushHistory.day)
         #expect(pacer.places.count == 5)
-        pacer.notice(start + DevicePace.day * 2)
+        pacer.notice(start + PushHistory.day * 2)
         // One device has a delivery in progress, and one has a waiting event.
         #expect(pacer.places.count == 2)
     }

@@ -96,12 +96,12 @@ package enum Judge {
         for (index, course) in evidence.courses.enumerated() {
             let finals = course.reports.filter(\.kind.isFinal)
             if finals.count != 1 {
-                let words = finals.map(\.kind.name).joined(separator: ", ")
+                let words = finals.map(\.kind.rawValue).joined(separator: ", ")
                 verdict.fail(.endsOnce, "\(evidence.name(index)) ended \(finals.count) times: \(words)")
             }
             guard let last = course.reports.last, let end = finals.first else { continue }
             if !last.kind.isFinal {
-                verdict.fail(.endsOnce, "\(evidence.name(index)) was reported \(last.kind.name) after its end")
+                verdict.fail(.endsOnce, "\(evidence.name(index)) was reported \(last.kind.rawValue) after its end")
             }
             let made = course.attempts.count
             // Only a device that is no longer registered ends a delivery without an attempt.
@@ -114,7 +114,7 @@ package enum Judge {
             }
         }
         for report in evidence.unknownReports {
-            verdict.fail(.endsOnce, "\(report.delivery), which nobody ordered, was reported \(report.kind.name)")
+            verdict.fail(.endsOnce, "\(report.delivery), which nobody ordered, was reported \(report.kind.rawValue)")
         }
         if record.leftInOutbox != 0 {
             verdict.fail(.endsOnce, "\(record.leftInOutbox) deliveries are left in the outbox")
@@ -156,7 +156,7 @@ package enum Judge {
             default:
                 verdict.fail(
                     .nothingLost,
-                    "\(evidence.name(index)) ended as \(end.kind.name) (\(end.status) \(end.reason)) after "
+                    "\(evidence.name(index)) ended as \(end.kind.rawValue) (\(end.status) \(end.reason)) after "
                         + "\(end.attempt) attempts, and its device \(isMortal ? "had gone" : "lives")"
                 )
             }

@@ -15,17 +15,12 @@ final class EventRouter {
     private let lookahead: SignatureLookahead
     private var registry: RegistryStage
     private var deletions: Deletions
-    private var context: EventContext
-    private var demand: ContextDemand
-    private var waiting: WaitingEvents
+    private var context: ContextStage
     private var handedOver: HandedOverEvents
     private var accounts: AccountStage
     private let dependencies: PipelineDependencies
-    private let intake: Intake
     /// Logs that the registry cannot be read or written.
     private let trouble: ErrorLog
-    /// Whether a relay can be asked; nil until a batch needs to know.
-    private var isReachable: Bool?
 
     /// Loads the index of `registry` and the stored paces. If `feed` is given, only its accounts are loaded. Throws if
     /// the disk cannot be read.
@@ -54,22 +49,19 @@ final class EventRouter {
         gate = Gate(purposes: Purposes(settings, stage.lists, dependencies, keys: stage.keys))
         for id in storage.accepted { gate.remember(id) }
         lookahead = SignatureLookahead(threads: dependencies.threads)
-        context = try EventContext(settings, logger: dependencies.logger)
-        demand = ContextDemand(settings)
-        waiting = WaitingEvents(
-            limits: WaitingEvents.Limits(
-                wait: dependencies.contextFetcher == nil ? .zero : settings.contextWait,
-                events: settings.contextCapacity
-            )
+        context = try ContextStage(
+            settings,
+            dependencies.contextFetcher,
+            intake: intake,
+            logger: dependencies.logger
         )
         handedOver = HandedOverEvents(to: dependencies.owners, intake: intake)
         accounts = AccountStage(settings, registry, feed: feed, storage, dependencies, trouble: trouble)
         try accounts.load(stage.index, at: now)
-        context.follow(demand.needs(of: stage.index))
+        context.follow(stage.index)
         dependencies.screen?.open(stage.index, gate.purposes, following: stage.changes)
         self.registry = stage
         self.dependencies = dependencies
-        self.intake = intake
         self.trouble = trouble
     }
 
@@ -161,10 +153,11 @@ final class EventRouter {
             let hint = AddressedEvent(event: event, accounts: named, source: incoming.source)
             batch.note(
                 handedOver.handOver(hint, at: incoming.place, in: registry.index)
-                    ?? accounts.wake(by: hint, in: registry.index, &context, &batch.effects)
+                    ?? accounts.wake(by: hint, in: registry.index, &context.cache, &batch.effects)
             )
         case .unaddressed(let scanned):
-            if context.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: incoming.json) {
+            if context.cache.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: incoming.json)
+            {
                 learn(event, at: batch.time)
             }
             batch.stop(.unaddressed, EventDecision(id: scanned.id, .accepted))
@@ -202,7 +195,7 @@ final class EventRouter {
         if batch.decisions.contains(id) {
             batch.effects.log.note(.duplicate, id)
             batch.decisions.addCopy(id)
-        } else if waiting.join(id, at: place) || handedOver.join(id, at: place) {
+        } else if context.join(id, at: place) || handedOver.join(id, at: place) {
             batch.effects.log.note(.duplicate, id)
             batch.decisions.addCopy(ofWaiting: id)
         } else {
@@ -257,13 +250,13 @@ final class EventRouter {
             return EventOutcome(event: event.id, end: .finished(.accepted), step: .duplicate, reason: reason)
         }
         do {
-            let plans = try accounts.matcher.plan(addressed, in: registry.index, &context, at: batch.time)
-            if let place, try awaitContext(of: plans, addressed, at: place, batch.time) {
+            let plans = try accounts.matcher.plan(addressed, in: registry.index, &context.cache, at: batch.time)
+            if let place, try context.wait(for: plans, of: addressed, at: place, &accounts.filters, batch.time) {
                 return EventOutcome(event: event.id, end: .waits, step: .waiting)
             }
             // Disk reads come first because they may fail.
             let sessions = try accounts.filters.sessions(for: plans, of: event, at: batch.time)
-            accounts.push(plans, of: addressed, sessions, accepted: gate.accepted, &context, &batch.effects)
+            accounts.push(plans, of: addressed, sessions, accepted: gate.accepted, &context.cache, &batch.effects)
             accounts.matcher.remember(addressed, in: registry.index)
             return EventOutcome(event: event.id, end: .finished(.accepted))
         } catch {
@@ -275,9 +268,7 @@ final class EventRouter {
     // MARK: Context
 
     private func learn(_ event: Event, at now: Timestamp) {
-        guard !deletions.contains(event) else { return }
-        context.learn(event, at: now)
-        if context.isWorthLearning(event.kind) { found(event, at: now) }
+        if !deletions.contains(event) { context.learn(event, at: now) }
     }
 
     /// Handles an event that was requested, by this router or by the reader of relay and device lists.
@@ -295,70 +286,11 @@ final class EventRouter {
             registry.add(recipientList: event, isAddressed: true)
         }
         if event.kind == .contactList {
-            for want in accounts.filters.settle(by: event, at: batch.time) { waiting.found(.distance(want)) }
+            context.found(accounts.filters.settle(by: event, at: batch.time))
         }
-        if !deletions.contains(event) { context.learn(fetched: event, at: batch.time) }
-        found(event, at: batch.time)
+        if !deletions.contains(event) { context.cache.learn(fetched: event, at: batch.time) }
+        context.found(event, at: batch.time)
         batch.stop(.fetched, EventDecision(id: event.id, .accepted))
-    }
-
-    /// Notifies waiting events that a verified event is known now.
-    private func found(_ event: Event, at now: Timestamp) {
-        if event.kind == .profile { waiting.found(.profile(event.pubkey)) }
-        let isAuthorWanted =
-            waiting.seeksAuthor(of: event.id) && context.isWorthSeeking(profileOf: event.pubkey, at: now)
-        waiting.found(.event(event.id), by: isAuthorWanted ? event.pubkey : nil)
-        if event.kind.retention == .addressable { waiting.found(.address(event.address)) }
-    }
-
-    /// Notifies waiting events that an account's own list is known now, or cannot be fetched now.
-    private func found(list: Event, at now: Timestamp) {
-        waiting.found(.list(ListWant(account: list.pubkey, kind: list.kind)))
-        guard list.kind == .contactList else { return }
-        waiting.found(.contactList(list.pubkey))
-        let (settled, open) = accounts.filters.resume(distancesOf: list.pubkey, at: now)
-        for want in settled { waiting.found(.distance(want)) }
-        accounts.filters.abandon(Set(open.filter { !waiting.ask($0) }), at: now)
-    }
-
-    /// Lets an event wait for the context that its plans lack. Returns false if nothing important is missing, or no
-    /// relay can be asked.
-    private func awaitContext(
-        of plans: [Plan],
-        _ addressed: AddressedEvent,
-        at place: (AnswerPlace, size: Int),
-        _ now: Timestamp
-    ) throws -> Bool {
-        guard waiting.hasCapacity(for: place.size), canAsk() else { return false }
-        var wants = ContextWants()
-        do {
-            for plan in plans {
-                wants.formUnion(plan.missing(in: &context, at: now))
-                wants.formUnion(try accounts.filters.wants(of: plan, for: addressed.event, &context, at: now))
-            }
-        } catch {
-            accounts.filters.abandon(wants.distances, at: now)
-            throw error
-        }
-        guard !wants.isEmpty else { return false }
-        let event = WaitingEvent(event: addressed.event, source: addressed.source, places: [place.0])
-        waiting.add(event, size: place.size, for: wants, at: now)
-        return true
-    }
-
-    /// Relays come and go while events arrive, so each batch checks once.
-    private func canAsk() -> Bool {
-        if let isReachable { return isReachable }
-        let isReachable = dependencies.contextFetcher?.isReachable ?? false
-        self.isReachable = isReachable
-        return isReachable
-    }
-
-    /// Ends a fetch. Events stop waiting for context that it did not find.
-    private func endFetch(_ number: Int, isAnswered: Bool, at now: Timestamp) {
-        let wants = waiting.ended(number)
-        context.noteAsked(wants, at: now)
-        for want in accounts.filters.end(wants, isAnswered: isAnswered, at: now) { waiting.found(.distance(want)) }
     }
 
     /// Continues with events that stopped waiting. They are matched again, because accounts may have changed since.
@@ -382,7 +314,7 @@ final class EventRouter {
         guard let settlement = registry.settle(at: batch.time) else { return }
         for outcome in settlement.outcomes { batch.note(outcome) }
         batch.retract(settlement.notKept)
-        for list in settlement.lists { found(list: list, at: batch.time) }
+        for list in settlement.lists { context.found(list: list, &accounts.filters, at: batch.time) }
         updateIndex()
     }
 
@@ -413,10 +345,10 @@ final class EventRouter {
             let concernsAny =
                 ended > 0 || incoming.source.isAnswered || knows(event.pubkey)
                 || deletion.ids.contains { holds($0, by: event.pubkey) }
-            accounts.withdraw(deletion, &context, &batch.effects)
+            accounts.withdraw(deletion, &context.cache, &batch.effects)
             switch deletion.scope {
-            case .everything where ended == 0 && !context.knows(profileOf: deletion.author): break
-            default: context.forget(deletion)
+            case .everything where ended == 0 && !context.cache.knows(profileOf: deletion.author): break
+            default: context.cache.forget(deletion)
             }
             let isHandedOver = handedOver.handOver(deletion: event, from: incoming.source, at: incoming.place)
             let outcome = EventOutcome(
@@ -434,12 +366,12 @@ final class EventRouter {
 
     /// Whether a deletion by `author` may take back an event that is stored here.
     private func holds(_ id: EventID, by author: PublicKey) -> Bool {
-        accounts.pacing.holds(id) || waiting.contains(id) || context.authors(of: id)?.first == author
+        accounts.pacing.holds(id) || context.holds(id, by: author)
     }
 
     /// Whether anything by `author` may be stored.
     private func knows(_ author: PublicKey) -> Bool {
-        accounts.hasPushed(author) || context.knows(profileOf: author)
+        accounts.hasPushed(author) || context.cache.knows(profileOf: author)
     }
 
     // MARK: Batches
@@ -447,7 +379,7 @@ final class EventRouter {
     /// Starts a batch. `ends` are the results of deliveries.
     func begin(at now: Timestamp, _ ends: [CompletedPush]) {
         updateIndex()
-        isReachable = nil
+        context.begin()
         accounts.pacing.begin(at: now, ends)
     }
 
@@ -455,10 +387,11 @@ final class EventRouter {
     /// effects.
     func resume(_ arrivals: Arrivals, _ batch: inout OpenBatch) {
         for number in arrivals.endedFetches {
-            endFetch(number, isAnswered: !arrivals.unansweredFetches.contains(number), at: batch.time)
+            let isAnswered = !arrivals.unansweredFetches.contains(number)
+            context.endFetch(number, isAnswered: isAnswered, &accounts.filters, at: batch.time)
         }
         for (event, isKept) in arrivals.endedHandOvers { handedOver.end(event, isKept: isKept, &batch) }
-        resume(waiting.takeReady(at: batch.time), &batch)
+        resume(context.takeReady(at: batch.time), &batch)
         accounts.releaseDue(in: registry.index, &batch.effects)
         accounts.complete(&batch.effects)
     }
@@ -466,7 +399,7 @@ final class EventRouter {
     /// Ends all waiting. Called once, at shutdown.
     func endWaiting(_ batch: inout OpenBatch) {
         updateIndex()
-        resume(waiting.takeAll(), &batch)
+        resume(context.takeReady(at: nil), &batch)
         handedOver.endAll(&batch)
         accounts.complete(&batch.effects)
     }
@@ -482,30 +415,21 @@ final class EventRouter {
     }
 
     /// Saves what the batch learned, and asks relays for the context that its events started to wait for.
-    func rest(at now: Timestamp) {
-        context.keep(at: now)
-        guard let fetch = waiting.nextFetch() else { return }
-        guard let fetcher = dependencies.contextFetcher else {
-            return intake.fetchEnded(fetch.number, isAnswered: false)
-        }
-        fetcher.fetch(fetch.wants) { [intake] isAnswered in
-            intake.fetchEnded(fetch.number, isAnswered: isAnswered)
-        }
-    }
+    func rest(at now: Timestamp) { context.rest(at: now) }
 
     /// Closes the context after everything is written. Called once, at shutdown.
-    func end(at now: Timestamp) { context.close(at: now) }
+    func end(at now: Timestamp) { context.cache.close(at: now) }
 
     /// The timeout for waiting for more events; nil means no limit.
     func timeout(at now: Timestamp) -> Duration? {
-        [waiting.timeout(at: now), accounts.pacing.timeout(at: now)].compactMap(\.self).min()
+        [context.timeout(at: now), accounts.pacing.timeout(at: now)].compactMap(\.self).min()
     }
 
     /// The number of devices with held pushes.
     var waitingDevices: Int { accounts.pacing.waitingDevices }
 
     /// The number of events that wait for context or for other owners.
-    var waitingEvents: Int { waiting.count + handedOver.count }
+    var waitingEvents: Int { context.waitingCount + handedOver.count }
 
     /// Whether other owners still owe answers.
     var hasPendingHandovers: Bool { handedOver.count > 0 }
@@ -517,10 +441,7 @@ final class EventRouter {
     func adopt(_ new: PipelineSettings, insteadOf old: PipelineSettings) throws {
         let hasOtherLists = try registry.adopt(new, insteadOf: old) { apply($0) }
         accounts.adopt(new, hasOtherPacing: new.pacing != old.pacing)
-        demand = ContextDemand(new)
-        context.follow(demand.needs(of: registry.index))
-        // Lists that were fetched may be forgotten since, or were stored only as far as they were needed then.
-        if hasOtherLists { context.forgetAskedLists() }
+        context.adopt(new, in: registry.index, hasOtherLists: hasOtherLists)
         gate.purposes = Purposes(new, registry.lists, dependencies, keys: registry.keys)
         dependencies.screen?.follow(gate.purposes)
         registry.removeUnreadLists(at: dependencies.now())
@@ -529,7 +450,7 @@ final class EventRouter {
     /// Updates the index, and everything that depends on it.
     private func updateIndex() {
         guard registry.update(each: { apply($0) }) else { return }
-        context.follow(demand.needs(of: registry.index))
+        context.follow(registry.index)
         dependencies.screen?.refresh(from: registry.index)
     }
 

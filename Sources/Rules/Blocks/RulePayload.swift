@@ -42,7 +42,7 @@ struct RulePayload: Sendable {
     private static func lifetime(reading rule: YAMLMapping) -> Duration? {
         guard let value = rule["expires"], let text = value.string() else { return nil }
         // The maximum that rules may request is four weeks.
-        guard let span = TimeSpan.read(text), (.minutes(1) ... .days(28)).contains(span) else {
+        guard let span = Duration(written: text), (.minutes(1) ... .days(28)).contains(span) else {
             value.mistake("expected a time from 1m to 28d, such as 90s, 15m, 4h, 2d or 1d12h")
             return nil
         }

@@ -174,9 +174,7 @@ struct PartitionStateTests {
                     )
                 )
             case 2:
-                transaction.changes.immediateRetries.append(
-                    OutboxChanges.ImmediateRetry(key: key, due: moment(&random))
-                )
+                transaction.changes.immediateRetries.append(RetryPlace(due: moment(&random), key: key))
             default:
                 transaction.changes.removals.append(key)
                 transaction.changes.newDeadLetters.append(

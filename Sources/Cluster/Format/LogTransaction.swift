@@ -139,7 +139,8 @@ extension BlobReader {
             )
         }
         changes.immediateRetries = try list { reader throws(BlobError) in
-            OutboxChanges.ImmediateRetry(key: try reader.key(), due: try reader.moment())
+            let key = try reader.key()
+            return RetryPlace(due: try reader.moment(), key: key)
         }
         changes.forgotten = try list { reader throws(BlobError) in try reader.device() }
         changes.ends = try list { reader throws(BlobError) in

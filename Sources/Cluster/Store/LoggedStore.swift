@@ -351,7 +351,7 @@ extension OutboxChanges {
             }
         }
         mapped.immediateRetries = immediateRetries.compactMap { change in
-            key(change.key).map { ImmediateRetry(key: $0, due: change.due) }
+            key(change.key).map { RetryPlace(due: change.due, key: $0) }
         }
         return mapped
     }

@@ -251,7 +251,7 @@ package final class Courier: Sendable {
         let now = environment.now()
         var taken = 0
         var answers: [@Sendable () -> Void] = []
-        var drops: [(CourierQueues.Drop, @Sendable (QueueDrop) -> Void)] = []
+        var drops: [(QueueDrop, absent: [QueueEntry], answer: @Sendable (QueueDrop) -> Void)] = []
         var decided: [DeliveryReport] = []
         state.withLock { state in
             for message in ends {
@@ -272,7 +272,8 @@ package final class Courier: Sendable {
                 case .probe(let answer):
                     answers.append(answer)
                 case .drop(let entries, let answer):
-                    drops.append((state.queues.drop(entries, into: &actions), answer))
+                    let (drop, absent) = state.queues.drop(entries, into: &actions)
+                    drops.append((drop, absent, answer))
                 case .expedite(let entries, let queues, let answer):
                     let unpaused = state.queues.unpause(queues, now: now)
                     let expedited = state.queues.expedite(entries, now: now, into: &actions)
@@ -286,9 +287,7 @@ package final class Courier: Sendable {
         }
         onTheWay.subtract(taken, ordering: .relaxed)
         if !decided.isEmpty { environment.observer.deliveriesReported(decided) }
-        for (drop, answer) in drops {
-            actions.discards.append(discard(drop, answer))
-        }
+        for (drop, absent, answer) in drops { actions.discards.append(discard(absent, after: drop, answer)) }
         while true {
             carryOut(actions)
             guard !actions.lookups.isEmpty else { break }
@@ -299,12 +298,13 @@ package final class Courier: Sendable {
         for answer in answers { answer() }
     }
 
-    /// Drops deliveries on disk, and then answers.
+    /// Drops deliveries on disk, and then answers. `drop` counts those that were in memory.
     private func discard(
-        _ drop: CourierQueues.Drop,
+        _ absent: [QueueEntry],
+        after drop: QueueDrop,
         _ answer: @escaping @Sendable (QueueDrop) -> Void
     ) -> OutboxWriter.Discard {
-        OutboxWriter.Discard(entries: drop.absent) { [mailbox, capacity] removed in
+        OutboxWriter.Discard(entries: absent) { [mailbox, capacity] removed in
             let reports = removed.map { $0.report(.discarded) }
             capacity.remove(reports)
             mailbox.post(

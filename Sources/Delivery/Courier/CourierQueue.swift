@@ -370,15 +370,17 @@ struct CourierQueue: Sendable {
 
     // MARK: Operators
 
-    /// Drops queued deliveries of this queue. Those in memory end here; the result contains the rest, which may be on
-    /// disk.
-    mutating func drop(_ entries: [QueueEntry], into actions: inout CourierActions) -> CourierQueues.Drop {
+    /// Drops queued deliveries of this queue. Those in memory end here; the `absent` ones may be on disk.
+    mutating func drop(
+        _ entries: [QueueEntry],
+        into actions: inout CourierActions
+    ) -> (drop: QueueDrop, absent: [QueueEntry]) {
         let (removed, underWay, absent) = paging.drop(entries, from: &devices)
         for stored in removed {
             actions.changes.removals.append(stored.key)
             actions.reports.append(stored.report(.discarded, reason: "operator", attempt: stored.attempts))
         }
-        return CourierQueues.Drop(dropped: removed.count, underWay: underWay, absent: absent)
+        return (QueueDrop(dropped: removed.count, underWay: underWay), absent)
     }
 
     /// Makes waiting deliveries of this queue due now. Returns their number.
@@ -396,7 +398,7 @@ struct CourierQueue: Sendable {
         }
         for entry in onDisk {
             guard let key = entry.key else { continue }
-            actions.changes.immediateRetries.append(OutboxChanges.ImmediateRetry(key: key, due: now))
+            actions.changes.immediateRetries.append(RetryPlace(due: now, key: key))
             actions.reports.append(entry.report(.requeued, nextDue: now))
         }
         return expedited.count + onDisk.count

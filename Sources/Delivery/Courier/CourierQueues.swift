@@ -66,25 +66,20 @@ struct CourierQueues: Sendable {
         }
     }
 
-    /// The result of an operator's drop.
-    struct Drop: Sendable {
-        var dropped = 0
-        var underWay = 0
-        /// Entries that are not in memory: they are on disk, or ended already.
-        var absent: [QueueEntry] = []
-    }
-
-    /// Drops queued deliveries.
-    mutating func drop(_ entries: [QueueEntry], into actions: inout CourierActions) -> Drop {
-        var all = Drop()
+    /// Drops queued deliveries. The `absent` ones are not in memory: they are on disk, or ended already.
+    mutating func drop(
+        _ entries: [QueueEntry],
+        into actions: inout CourierActions
+    ) -> (drop: QueueDrop, absent: [QueueEntry]) {
+        var (all, absent) = (QueueDrop(dropped: 0, underWay: 0), [QueueEntry]())
         for (number, entries) in Self.byQueue(entries) {
             guard let index = indices[number] else { continue }
-            let drop = queues[index].drop(entries, into: &actions)
+            let (drop, others) = queues[index].drop(entries, into: &actions)
             all.dropped += drop.dropped
             all.underWay += drop.underWay
-            all.absent += drop.absent
+            absent += others
         }
-        return all
+        return (all, absent)
     }
 
     /// Makes waiting deliveries due now. Returns their number.

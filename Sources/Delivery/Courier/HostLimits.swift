@@ -20,8 +20,8 @@ struct HostLimits: Sendable {
         case send
         /// The device waits here until it is called, after another attempt to the host has ended.
         case wait
-        /// The host is paused until then.
-        case paused(Timestamp)
+        /// The host or the endpoint is paused until then.
+        case postponed(until: Timestamp, reason: String)
         /// Enough devices wait for the host. The device should come back at that time.
         case later(Timestamp)
     }
@@ -84,10 +84,12 @@ struct HostLimits: Sendable {
         ) -> Decision {
             if let end = pause.end(at: now) {
                 lineUp(device)
-                return .paused(end)
+                return .postponed(until: end, reason: HostLimits.pauseReason)
             }
             if inFlight < limit {
-                if isProbed, let end = otherTurn(than: device, now: now) { return .paused(end) }
+                if isProbed, let end = otherTurn(than: device, now: now) {
+                    return .postponed(until: end, reason: HostLimits.pauseReason)
+                }
                 if line.first == device { line.removeFirst() }
                 inFlight += 1
                 return .send
@@ -122,6 +124,7 @@ struct HostLimits: Sendable {
         }
     }
 
+    private static let pauseReason = "host-paused"
     /// The key of all new devices, used instead of a host. No host has such a name.
     static let newDevices = "(new devices)"
     /// The delay after which a new device without a slot tries again.

@@ -8,16 +8,6 @@ import Push
 /// host, or the whole app. The requested pause of a host or a service is limited to a quarter of an hour at a time; a
 /// device's is not. After a pause, first one attempt is sent to the host, or four to the service.
 struct QueueThrottles: Sendable {
-    enum Decision {
-        case send
-        /// The device waits here until it is called (``HostLimits/Decision/wait``).
-        case wait
-        /// Its host or endpoint is paused until then.
-        case postponed(until: Timestamp, reason: String)
-        /// The device should come back at that time.
-        case later(Timestamp)
-    }
-
     /// A shorter extension of a pause is not reported again, because the responses to simultaneous attempts arrive a
     /// little apart.
     private static let reportedProlongation: Duration = .seconds(5)
@@ -125,16 +115,11 @@ struct QueueThrottles: Sendable {
     // MARK: Hosts and endpoints
 
     /// Decides whether an attempt for `device`, whose index in the queue is `index`, may be sent to `host`.
-    mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Timestamp) -> Decision {
+    mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Timestamp) -> HostLimits.Decision {
         if host != HostLimits.newDevices, let until = endpoints.pausedUntil(device, now: now) {
             return .postponed(until: until, reason: "endpoint-refuses")
         }
-        return switch hosts.admit(index, to: host, now: now) {
-        case .send: .send
-        case .wait: .wait
-        case .paused(let until): .postponed(until: until, reason: "host-paused")
-        case .later(let due): .later(due)
-        }
+        return hosts.admit(index, to: host, now: now)
     }
 
     /// Records that an attempt to `host` ended. Returns the devices that are called now, by their indices.

@@ -72,17 +72,6 @@ package struct OutboxChanges: Sendable, Equatable {
         }
     }
 
-    /// A delivery to attempt immediately, for an operator.
-    package struct ImmediateRetry: Sendable, Equatable {
-        package var key: OutboxKey
-        package var due: Timestamp
-
-        package init(key: OutboxKey, due: Timestamp) {
-            self.key = key
-            self.due = due
-        }
-    }
-
     /// A removed delivery that failed permanently, and becomes a dead letter.
     package struct NewDeadLetter: Sendable, Equatable {
         package var key: OutboxKey
@@ -105,8 +94,8 @@ package struct OutboxChanges: Sendable, Equatable {
     package var newDeadLetters: [NewDeadLetter] = []
     /// Deliveries with a new due time. Applied in this order, before the removals.
     package var reschedulings: [Rescheduling] = []
-    /// Waiting deliveries to make due, unless they are due earlier; applied after ``reschedulings``.
-    package var immediateRetries: [ImmediateRetry] = []
+    /// Waiting deliveries to make due for an operator, unless they are due earlier; applied after ``reschedulings``.
+    package var immediateRetries: [RetryPlace] = []
     /// Devices that are no longer registered: their dead letters are deleted.
     package var forgotten: [DeviceID] = []
     /// The ends of deliveries, for their devices' paces.

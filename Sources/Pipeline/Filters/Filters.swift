@@ -206,17 +206,11 @@ final class FilterSession {
         case drop(filter: String, reason: String)
     }
 
-    private struct Rendered {
-        let place: Int
-        let before: Notification
-        let answer: FilterDecision
-    }
-
     private let filters: EventFilters
     private let question: FilterQuestion
     private let lists: [Kind: [UInt8]]
     private var early: [(place: Int, signal: Signal, answer: FilterDecision)] = []
-    private var late: [Rendered] = []
+    private var late: [(place: Int, before: Notification, answer: FilterDecision)] = []
 
     /// `question` has no signal, lists or notification yet; `lists` are the recipient's own.
     init(_ filters: EventFilters, _ question: FilterQuestion, lists: [Kind: [UInt8]]) {
@@ -254,7 +248,7 @@ final class FilterSession {
                 answer = known
             } else {
                 answer = ask(place, notification.signal, notification)
-                late.append(Rendered(place: place, before: notification, answer: answer))
+                late.append((place, notification, answer))
             }
             if let reason = drop(answer, of: place) { return .drop(filter: filters.all[place].name, reason: reason) }
             guard case .edited(var edited) = answer else { continue }

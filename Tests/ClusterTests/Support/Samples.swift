@@ -133,7 +133,7 @@ extension LogTransaction {
             OutboxChanges.Rescheduling(key: OutboxKey(number: 2), due: 11, attempts: 1, failure: failure),
             OutboxChanges.Rescheduling(key: OutboxKey(number: 2), due: 12, attempts: 2, failure: nil),
         ]
-        transaction.changes.immediateRetries = [OutboxChanges.ImmediateRetry(key: OutboxKey(number: 2), due: 3)]
+        transaction.changes.immediateRetries = [RetryPlace(due: 3, key: OutboxKey(number: 2))]
         transaction.changes.forgotten = [DeviceID(rawValue: 6)]
         transaction.changes.ends = [
             CompletedPush(device: device, delivery: "d1", counts: true, stopsBlocking: false, moment: 13)

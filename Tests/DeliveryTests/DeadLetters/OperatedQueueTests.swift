@@ -24,20 +24,23 @@ struct OperatedQueueTests {
         )
     }
 
-    private func drop(_ stored: [StoredDelivery], _ driver: inout QueuesDriver) -> CourierQueues.Drop {
+    private func drop(
+        _ stored: [StoredDelivery],
+        _ driver: inout QueuesDriver
+    ) -> (drop: QueueDrop, absent: [QueueEntry]) {
         var actions = CourierActions()
-        let drop = driver.queues.drop(stored.map { entry($0) }, into: &actions)
+        let result = driver.queues.drop(stored.map { entry($0) }, into: &actions)
         driver.handle(.wake)
         #expect(actions.reports.map(\.kind).allSatisfy { $0 == .discarded })
-        #expect(actions.changes.removals.count == drop.dropped)
-        return drop
+        #expect(actions.changes.removals.count == result.drop.dropped)
+        return result
     }
 
     @Test func deliveriesInFlightStayAndQueuedOnesAreDropped() {
         var driver = QueuesDriver()
         let stored = driver.accept(.sample(1), .sample(2), .sample(3), .sample(4, device: 2))
         let result = drop(Array(stored[0...1]), &driver)
-        #expect(result.dropped == 1 && result.underWay == 1 && result.absent.isEmpty)
+        #expect(result.drop == QueueDrop(dropped: 1, underWay: 1) && result.absent.isEmpty)
         driver.end(1, Outcome(.delivered, status: 200, reason: "ok"))
         #expect(driver.numbersUnderWay == [4, 3])
         // A delivery that has ended is absent.
@@ -49,10 +52,10 @@ struct OperatedQueueTests {
         let stored = driver.accept(.sample(1), .sample(2))
         driver.end(1, unavailable)
         #expect(driver.numbersUnderWay.isEmpty)
-        #expect(drop([stored[0]], &driver).dropped == 1)
+        #expect(drop([stored[0]], &driver).drop.dropped == 1)
         #expect(driver.numbersUnderWay == [2])
         driver.end(2, unavailable)
-        #expect(drop([stored[1]], &driver).dropped == 1)
+        #expect(drop([stored[1]], &driver).drop.dropped == 1)
         driver.accept(.sample(3))
         #expect(driver.numbersUnderWay == [3])
         #expect(driver.queues.status(now: driver.now).map(\.inMemory) == [1])
@@ -64,7 +67,7 @@ struct OperatedQueueTests {
         let stored = driver.accept(.sample(1), .sample(2, device: 2))
         driver.end(1, unavailable)
         driver.end(2, unavailable)
-        #expect(drop([stored[0]], &driver).dropped == 1)
+        #expect(drop([stored[0]], &driver).drop.dropped == 1)
         var actions = CourierActions()
         #expect(
             driver.queues.expedite([entry(stored[1], due: driver.now + .seconds(1))], now: driver.now, into: &actions)

@@ -195,7 +195,7 @@ final class EventRouter {
         if batch.decisions.contains(id) {
             batch.effects.log.note(.duplicate, id)
             batch.decisions.addCopy(id)
-        } else if context.join(id, at: place) || handedOver.join(id, at: place) {
+        } else if context.waiting.join(id, at: place) || handedOver.join(id, at: place) {
             batch.effects.log.note(.duplicate, id)
             batch.decisions.addCopy(ofWaiting: id)
         } else {
@@ -391,7 +391,7 @@ final class EventRouter {
             context.endFetch(number, isAnswered: isAnswered, &accounts.filters, at: batch.time)
         }
         for (event, isKept) in arrivals.endedHandOvers { handedOver.end(event, isKept: isKept, &batch) }
-        resume(context.takeReady(at: batch.time), &batch)
+        resume(context.waiting.takeReady(at: batch.time), &batch)
         accounts.releaseDue(in: registry.index, &batch.effects)
         accounts.complete(&batch.effects)
     }
@@ -399,7 +399,7 @@ final class EventRouter {
     /// Ends all waiting. Called once, at shutdown.
     func endWaiting(_ batch: inout OpenBatch) {
         updateIndex()
-        resume(context.takeReady(at: nil), &batch)
+        resume(context.waiting.takeAll(), &batch)
         handedOver.endAll(&batch)
         accounts.complete(&batch.effects)
     }
@@ -422,14 +422,14 @@ final class EventRouter {
 
     /// The timeout for waiting for more events; nil means no limit.
     func timeout(at now: Timestamp) -> Duration? {
-        [context.timeout(at: now), accounts.pacing.timeout(at: now)].compactMap(\.self).min()
+        [context.waiting.timeout(at: now), accounts.pacing.timeout(at: now)].compactMap(\.self).min()
     }
 
     /// The number of devices with held pushes.
     var waitingDevices: Int { accounts.pacing.waitingDevices }
 
     /// The number of events that wait for context or for other owners.
-    var waitingEvents: Int { context.waitingCount + handedOver.count }
+    var waitingEvents: Int { context.waiting.count + handedOver.count }
 
     /// Whether other owners still owe answers.
     var hasPendingHandovers: Bool { handedOver.count > 0 }

@@ -8,7 +8,7 @@ struct ContextStage {
     /// The stored names and notes.
     var cache: EventContext
     private var demand: ContextDemand
-    private var waiting: WaitingEvents
+    var waiting: WaitingEvents
     private let fetcher: (any ContextFetcher)?
     private let intake: Intake
     /// Whether a relay can be asked; nil until a batch needs to know.
@@ -32,12 +32,6 @@ struct ContextStage {
         self.fetcher = fetcher
         self.intake = intake
     }
-
-    /// The number of waiting events.
-    var waitingCount: Int { waiting.count }
-
-    /// The time until the first event stops waiting; nil if no event waits.
-    func timeout(at now: Timestamp) -> Duration? { waiting.timeout(at: now) }
 
     /// Whether a deletion by `author` may take back an event that waits here, or whose note is stored.
     mutating func holds(_ id: EventID, by author: PublicKey) -> Bool {
@@ -128,19 +122,11 @@ struct ContextStage {
         return isReachable
     }
 
-    /// Adds another copy of a waiting event; it gets the same result. Returns false if that event does not wait.
-    mutating func join(_ id: EventID, at place: AnswerPlace) -> Bool { waiting.join(id, at: place) }
-
     /// Ends a fetch. Events stop waiting for context that it did not find.
     mutating func endFetch(_ number: Int, isAnswered: Bool, _ filters: inout Filters, at now: Timestamp) {
         let wants = waiting.ended(number)
         cache.noteAsked(wants, at: now)
         found(filters.end(wants, isAnswered: isAnswered, at: now))
-    }
-
-    /// Removes the events that need not wait any longer at `now`, or all if nil, in their order of arrival.
-    mutating func takeReady(at now: Timestamp?) -> [WaitingEvent] {
-        now.map { waiting.takeReady(at: $0) } ?? waiting.takeAll()
     }
 
     /// Ends a batch: saves what it learned, and asks relays for the context that its events started to wait for.

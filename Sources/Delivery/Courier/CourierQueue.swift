@@ -50,7 +50,7 @@ struct CourierQueue: Sendable {
             waitingForRetry: devices.delayedCount,
             pause: throttles.pause
         )
-        status.pausedHosts = throttles.pausedHosts(now: now)
+        status.pausedHosts = throttles.hosts.paused(now: now)
         return status
     }
 
@@ -180,14 +180,14 @@ struct CourierQueue: Sendable {
     private mutating func answerCall(_ device: Int) -> String? {
         guard let caller = devices[device].caller else { return nil }
         devices[device].caller = nil
-        throttles.answerCall(of: caller)
+        throttles.hosts.answered(caller)
         return caller
     }
 
     /// Calls the next device of a host, because the one called before may not have used its slot.
     private mutating func callNext(_ caller: String?) {
         guard let caller else { return }
-        makeReady(throttles.call(caller), calledBy: caller)
+        makeReady(throttles.hosts.call(caller), calledBy: caller)
     }
 
     private mutating func makeReady(_ called: [Int], calledBy host: String) {
@@ -222,7 +222,7 @@ struct CourierQueue: Sendable {
         if let host = devices[device].host {
             hostPausedUntil = throttles.learn(from: outcome, of: devices[device].device, at: host, now: now)
             devices[device].host = nil
-            makeReady(throttles.leave(host), calledBy: host)
+            makeReady(throttles.hosts.leave(host), calledBy: host)
         }
         switch outcome.kind {
         case .delivered: finish(device, .delivered, outcome, now: now, into: &actions)

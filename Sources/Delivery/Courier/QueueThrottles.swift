@@ -16,7 +16,8 @@ struct QueueThrottles: Sendable {
     private let limit: Int
     private var credentials: Throttle
     private var service: Throttle
-    private var hosts: HostLimits
+    /// The slots of each host. A device that it calls must decide about its turn: ``HostLimits/answered(_:)``.
+    var hosts: HostLimits
     private var endpoints: EndpointPauses
     /// The last pause that was reported.
     private var reported: QueuePause?
@@ -56,9 +57,6 @@ struct QueueThrottles: Sendable {
         [host.flatMap { hosts.pausedUntil($0, now: now) }, endpoints.pausedUntil(device, now: now)]
             .compactMap(\.self).max()
     }
-
-    /// The number of paused hosts.
-    func pausedHosts(now: Timestamp) -> Int { hosts.paused(now: now) }
 
     /// Pauses the queue because its credentials are invalid or its transport is missing. Returns the pause if it is
     /// new. Only problems that the operator must fix may cause this; otherwise any client could pause a queue with an
@@ -121,15 +119,6 @@ struct QueueThrottles: Sendable {
         }
         return hosts.admit(index, to: host, now: now)
     }
-
-    /// Records that an attempt to `host` ended. Returns the devices that are called now, by their indices.
-    mutating func leave(_ host: String) -> [Int] { hosts.leave(host) }
-
-    /// Records that the turn of a device that `host` called will be decided now; ``call(_:)`` must follow.
-    mutating func answerCall(of host: String) { hosts.answered(host) }
-
-    /// Calls devices for the free slots of a host, and returns their indices.
-    mutating func call(_ host: String) -> [Int] { hosts.call(host) }
 
     /// Handles the outcome of an attempt to `host`. Returns the end of that host's pause; nil if it is not paused.
     mutating func learn(from outcome: Outcome, of device: DeviceID, at host: String, now: Timestamp) -> Timestamp? {

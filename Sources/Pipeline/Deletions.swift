@@ -136,7 +136,7 @@ extension EventOrigin {
         case .replaceable: text = "\(kind.rawValue):"
         case .addressable: text = "\(kind.rawValue):\(identifier())"
         }
-        return SHA256.hash(Array(text.utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+        return SHA256.mark(of: Array(text.utf8))
     }
 }
 

@@ -19,6 +19,11 @@ package enum SHA256 {
         bytes.withUnsafeBytes { self.hash($0) }
     }
 
+    /// Returns the first eight bytes of the digest as a number, which identifies `bytes` and reveals no more about them.
+    package static func mark(of bytes: [UInt8]) -> Int64 {
+        hash(bytes).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+    }
+
     /// Returns the 32 bytes of the digest.
     package static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: self.byteCount) { buffer, initialized in

@@ -98,8 +98,7 @@ final class Renderer {
     private func paceMark(of push: PacedPush, context: inout EventContext, at now: Timestamp) -> Int64 {
         let input = paceInput ?? input(context: &context)
         paceInput = input
-        let key = rule.paceKey(of: push, input, now: now)
-        return SHA256.hash(Array(key.utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+        return SHA256.mark(of: Array(rule.paceKey(of: push, input, now: now).utf8))
     }
 
     private func input(context: inout EventContext) -> RuleInput {

@@ -110,7 +110,7 @@ extension SealingKey {
             case .nip44(let publicKey): [0] + publicKey
             case .webPush(let p256dh, let auth): [1] + Array(p256dh.utf8) + [0] + Array(auth.utf8)
             }
-        return SHA256.hash(bytes).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+        return SHA256.mark(of: bytes)
     }
 }
 

@@ -8,7 +8,7 @@ import Rules
 import Synchronization
 
 /// The configuration, rules and filters from the last successful reload.
-package final class ActiveSettings: Sendable {
+final class ActiveSettings: Sendable {
     private let state: Mutex<(configuration: Configuration, rules: RuleBook, filters: Filters)>
     private let plugins: PluginHost
 
@@ -27,15 +27,15 @@ package final class ActiveSettings: Sendable {
         state = Mutex((configuration, rules, filters))
     }
 
-    package func pipeline(_ platforms: PlatformCatalog) -> PipelineSettings {
+    func pipeline(_ platforms: PlatformCatalog) -> PipelineSettings {
         let (configuration, rules, filters) = state.withLock(\.self)
         return configuration.pipelineSettings(rules, filters, platforms, plugins: plugins)
     }
 
     /// Keys that require a restart keep their values from the start.
-    package var configuration: Configuration { state.withLock { $0.configuration } }
+    var configuration: Configuration { state.withLock { $0.configuration } }
 
-    package var rules: RuleBook { state.withLock { $0.rules } }
+    var rules: RuleBook { state.withLock { $0.rules } }
 
     var filters: Filters { state.withLock { $0.filters } }
 

@@ -18,32 +18,39 @@ final class Advertising: Sendable {
         var isStopped = false
     }
 
+    /// Publishes an event at each of `relays` and returns immediately. Calls `completion` once, on any thread, with each
+    /// relay's result.
+    typealias Publish =
+        @Sendable (
+            _ event: Event, _ relays: [RelayURL], _ completion: @escaping @Sendable ([RelayURL: PublishResult]) -> Void
+        ) -> Void
+
     private let identity: KeyPair
     private let succession: Succession?
-    private let publisher: (any EventPublisher)?
+    private let publish: Publish
     private let alarm: any Alarm
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// `succession` names the key that replaces `identity`. Publishes at `relays`; without a `publisher` it only stores
+    /// `succession` names the key that replaces `identity`. Calls `publish` for `relays`; without relays it only stores
     /// and serves the event.
     init(
         identity: KeyPair,
         succession: Succession? = nil,
         relays: [RelayURL],
-        publisher: (any EventPublisher)?,
+        publish: @escaping Publish,
         alarm: any Alarm,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         self.identity = identity
         self.succession = succession
-        self.publisher = publisher
+        self.publish = publish
         self.alarm = alarm
         self.now = now
         self.logger = logger
-        state = Mutex(State(schedule: AdvertisementSchedule(relays: publisher == nil ? [] : relays)))
+        state = Mutex(State(schedule: AdvertisementSchedule(relays: relays)))
     }
 
     var key: PublicKey { identity.publicKey }
@@ -60,14 +67,14 @@ final class Advertising: Sendable {
         if event != kept { try keep(event) }
         guard event != self.event else { return event }
         state.withLock { $0.schedule.advertise(event, now: now()) }
-        publish()
+        publishDue()
         return event
     }
 
     /// Publishes only at relays for which `isHere` is true; other cluster members publish at the rest.
     func limit(to isHere: (RelayURL) -> Bool) {
         state.withLock { $0.schedule.limit(to: isHere) }
-        publish()
+        publishDue()
     }
 
     /// Stops publishing.
@@ -75,7 +82,7 @@ final class Advertising: Sendable {
         state.withLock { $0.isStopped = true }
     }
 
-    private func publish() {
+    private func publishDue() {
         let time = now()
         let (event, relays, alarmAt) = state.withLock { state -> (Event?, [RelayURL], Timestamp?) in
             guard !state.isStopped else { return (nil, [], nil) }
@@ -87,8 +94,8 @@ final class Advertising: Sendable {
             state.alarmAt = next
             return (state.schedule.event, relays, next)
         }
-        if let event, let publisher, !relays.isEmpty {
-            publisher.publish(event, to: relays) { [weak self] results in self?.answered(event, relays, results) }
+        if let event, !relays.isEmpty {
+            publish(event, relays) { [weak self] results in self?.answered(event, relays, results) }
         }
         if let alarmAt { ring(at: alarmAt) }
     }
@@ -106,26 +113,17 @@ final class Advertising: Sendable {
                 metadata: ["relay": "\(relay.text)", "reason": isRefused ? "refused" : "no answer"]
             )
         }
-        publish()
+        publishDue()
     }
 
     /// Publishes at the due relays. An alarm that rings early is set again.
     private func ring(at time: Timestamp) {
         alarm.ring(at: time) { [weak self] in
             guard let self else { return }
-            if now() < time { ring(at: time) } else { publish() }
+            if now() < time { ring(at: time) } else { publishDue() }
         }
     }
 }
-
-/// Publishes the router's events at other relays.
-protocol EventPublisher: Sendable {
-    /// Publishes `event` at each of `relays` and returns immediately. Calls `completion` once, on any thread, with each
-    /// relay's result.
-    func publish(_ event: Event, to relays: [RelayURL], completion: (@Sendable ([RelayURL: PublishResult]) -> Void)?)
-}
-
-extension RelayPool: EventPublisher {}
 
 /// Decides when to publish the advertisement at each relay that needs it. It performs no I/O; the caller supplies the
 /// time.

@@ -31,7 +31,6 @@ struct ControlPlane {
     ) throws {
         let (environment, watchers) = (plane.environment, plane.watchers)
         let (configuration, now, membership) = (environment.configuration, environment.now, environment.membership)
-        let registry = plane.stores.registry
         let files = OperatorFiles(
             configuration: configuration,
             partitions: { membership?.stores.map(\.reader) ?? [] },
@@ -43,39 +42,15 @@ struct ControlPlane {
         let kept = KeptEventPages(plane.stores.keptEvents, path: configuration.keptEventsPath, survey, now: now)
         let devices = try plane.devices(files)
         let users = UserOperations(devices)
-        let traceIDs = try configuration.traceIDs(registry.keys.seeds)
-        let events = EventOperations(devices.reader, traceIDs: traceIDs)
-        let view = MemberView(
-            survey,
-            queue: plane.queue(devices.reader, files),
-            events: events,
-            users: users,
-            own: try plane.own(devices, events, status),
-            readers: plane.readers(status),
-            trace: plane.stores.trace
-        )
+        let view = try plane.view(survey, devices, users, status, files)
         membership?.answer(by: survey, watchers.stream)
         let notifier = plane.notifier
         watchers.operationalEvents.begin(status, notifier: notifier) { [settings = plane.settings] in settings.rules }
 
         let port = ListeningAPI(configuration.api)
-        let tokens = CurrentTokens(
-            TokenFile(configuration),
-            token: { apiToken.value },
-            now: now,
-            logger: environment.logger
-        )
-        let sessions = BrowserSessions(
-            principal: tokens.principal(ofDigest:),
-            url: configuration.api?.console.inbound?.publicURL,
-            now: now
-        )
-        let owners = OwnerAuthenticator(
-            urls: { [keys = registry.keys] in
-                port.urls + keys.answering.map { OwnSession.url(of: $0.publicKey) }
-            },
-            now: now
-        )
+        let tokens = plane.tokens(apiToken)
+        let sessions = plane.sessions(tokens)
+        let owners = plane.owners(port)
         let api = RouterAPI(
             users: users,
             notifier: notifier,
@@ -109,6 +84,36 @@ struct ControlPlane {
         api.signOn.map {
             ProxySignOn($0, isTrustedProxy: api.trustedProxies.contains, url: api.console.inbound?.publicURL)
         }
+    }
+}
+
+// MARK: Callers of the API
+
+extension DataPlane {
+    fileprivate func tokens(_ apiToken: ActiveAPIToken) -> CurrentTokens {
+        CurrentTokens(
+            TokenFile(environment.configuration),
+            token: { apiToken.value },
+            now: environment.now,
+            logger: environment.logger
+        )
+    }
+
+    fileprivate func sessions(_ tokens: CurrentTokens) -> BrowserSessions {
+        BrowserSessions(
+            principal: tokens.principal(ofDigest:),
+            url: environment.configuration.api?.console.inbound?.publicURL,
+            now: environment.now
+        )
+    }
+
+    fileprivate func owners(_ port: ListeningAPI) -> OwnerAuthenticator {
+        OwnerAuthenticator(
+            urls: { [keys = stores.registry.keys] in
+                port.urls + keys.answering.map { OwnSession.url(of: $0.publicKey) }
+            },
+            now: environment.now
+        )
     }
 }
 
@@ -198,7 +203,27 @@ extension DataPlane {
         return DeviceOperations(reader, services: RunningServices(outgoing.transports, outgoing.plugins))
     }
 
-    fileprivate func queue(_ reader: DeviceReader, _ files: OperatorFiles) -> QueueOperations {
+    fileprivate func view(
+        _ survey: MemberSurvey,
+        _ devices: DeviceOperations,
+        _ users: UserOperations,
+        _ status: StatusReader,
+        _ files: OperatorFiles
+    ) throws -> MemberView {
+        let traceIDs = try environment.configuration.traceIDs(stores.registry.keys.seeds)
+        let events = EventOperations(devices.reader, traceIDs: traceIDs)
+        return MemberView(
+            survey,
+            queue: queue(devices.reader, files),
+            events: events,
+            users: users,
+            own: try own(devices, events, status),
+            readers: readers(status),
+            trace: stores.trace
+        )
+    }
+
+    private func queue(_ reader: DeviceReader, _ files: OperatorFiles) -> QueueOperations {
         QueueOperations(
             reader,
             .running {
@@ -212,7 +237,7 @@ extension DataPlane {
         )
     }
 
-    fileprivate func own(
+    private func own(
         _ devices: DeviceOperations,
         _ events: EventOperations,
         _ status: StatusReader
@@ -230,7 +255,7 @@ extension DataPlane {
         )
     }
 
-    fileprivate func readers(_ status: StatusReader) -> RouterReaders {
+    private func readers(_ status: StatusReader) -> RouterReaders {
         RouterReaders(
             status: status,
             statistics: watchers.statistics,

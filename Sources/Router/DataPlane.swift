@@ -36,12 +36,7 @@ struct DataPlane: Sendable {
         let listeners = RegistryListeners(name: configuration.relay.name, now: now, logger: logger)
 
         // Plugin instances read their stored state as soon as they are made.
-        let store = try Self.openRegistry(environment)
-        let pluginStates = PluginStateKeeper(
-            try PluginStateTable(store: store, identity: environment.claim.identity),
-            now: now,
-            logger: logger
-        )
+        let (store, pluginStates) = try Self.openRegistry(environment)
         outgoing = try Outgoing(environment, states: pluginStates)
         let platforms = known ?? KnownPlatforms(outgoing.plugins)
         let rules = try RulesFiles(configuration, platforms).read()
@@ -59,67 +54,39 @@ struct DataPlane: Sendable {
         let registry = stores.registry
         if let membership { try registry.join(membership.registryLog, name: "\(DeliveryIDs.fresh())") }
         watchers = try Watchers(environment, settings: settings, stores: stores, outgoing: outgoing, entrance.counts)
-        deliveries = try Deliveries(
-            environment,
-            stores,
-            outgoing.transports,
-            observer: watchers.all.adding(PaceFeedback(intake: entrance.intake, now: now))
-        )
+        deliveries = try Deliveries(environment, stores, outgoing.transports, watchers.all, entrance.intake)
         listeners.pushCodes(by: deliveries.courier)
         relays = try Relays(environment, settings, registry, listeners, entrance, outgoing)
-        let dependencies = try PipelineDependencies(environment, registry, relays, observer: deliveries.observer)
-        membership?
-            .work(
-                with: OwnerParts(
-                    stores: stores,
-                    settings: settings,
-                    outgoing: outgoing,
-                    dependencies: dependencies,
-                    observers: watchers.all,
-                    now: now,
-                    logger: logger
-                ),
+        let dependencies = try PipelineDependencies(environment, registry, relays, observer: watchers.all)
+        if let membership {
+            membership.work(
+                with: OwnerParts(stores, settings, outgoing, dependencies, watchers.all),
                 failed: environment.stop.fail
             )
-        if let membership { deliveries.courier.count { membership.stores.map(\.courier) } }
-        let networks = NetworkAccess()
-        let formerAdvertisements = try stores.formerAdvertisements
+            deliveries.courier.count { membership.stores.map(\.courier) }
+        }
         sockets = try Sockets(
             environment,
-            SocketBackend(
-                intake: entrance.intake,
-                registry: registry,
-                logger: logger,
-                isListed: networks.isAllowed,
-                advertisements: { [advertising = relays.advertising] in
-                    advertising.compactMap(\.event) + formerAdvertisements
-                }
-            ),
+            stores,
+            relays.advertising,
             ingress: ingressPlatform.flatMap { [trials = watchers.trials, courier = deliveries.courier] platform in
                 SealedIngressBackend(environment, platform, registry: registry, courier: courier, trials: trials)
-                    .map { ($0, platform) }
             },
             entrance,
-            outgoing.group,
-            networks
+            outgoing.group
         )
         accessDeadline = AccessDeadline(end: registry.endAccessRules, now: now, logger: logger)
-        listeners.followAccess { [relays, accessDeadline, server = sockets.server] access in
+        listeners.followAccess { [relays, accessDeadline, sockets] access in
             relays.follow(access)
             accessDeadline.follow(access.nextEnd)
-            if networks.follow(access) { server.endBlockedConnections() }
+            sockets.follow(access)
         }
-        events = try Events(
-            environment,
-            entrance,
-            settings.pipeline(platforms.catalog),
-            deliveries,
-            dependencies.forAllEvents(environment, deliveries, relays, sockets)
-        )
+        let ofEvents = try dependencies.forAllEvents(environment, deliveries, relays, sockets)
+        events = try Events(environment, entrance, settings.pipeline(platforms.catalog), deliveries, ofEvents)
     }
 
-    /// The registry's database. A cluster member starts with the cluster's registry.
-    private static func openRegistry(_ environment: RouterEnvironment) throws -> RegistryStore {
+    /// The registry's database, and the plugins' data in it. A cluster member starts with the cluster's registry.
+    private static func openRegistry(_ environment: RouterEnvironment) throws -> (RegistryStore, PluginStateKeeper) {
         let path = environment.configuration.storePath
         let store = try RegistryStore(path: path, damaged: environment.log.damaged)
         if let membership = environment.membership {
@@ -127,7 +94,12 @@ struct DataPlane: Sendable {
         } else if try store.isShared() {
             throw RouterError.storeOfMember
         }
-        return store
+        let states = PluginStateKeeper(
+            try PluginStateTable(store: store, identity: environment.claim.identity),
+            now: environment.now,
+            logger: environment.logger
+        )
+        return (store, states)
     }
 }
 

@@ -101,7 +101,7 @@ extension PipelineDependencies {
             logger: environment.logger
         )
         contextFetcher = RelayContextFetcher(
-            relays: relays.fetching,
+            relays: relays,
             registry: registry,
             asksOwnRelays: configuration.relays.perUser != .none,
             timeout: configuration.context.wait

@@ -1,11 +1,13 @@
 import Core
 import HTTPClient
-import Logging
 import Nostr
+import Observability
 import Operations
 import Pipeline
+import PluginHost
 import Registry
 import Relays
+import RouterConfiguration
 
 /// One router's membership in a cluster. A router without a membership owns all accounts and reads all relays.
 package protocol Membership: RouterPart, PartitionOwners {
@@ -44,9 +46,16 @@ package protocol Membership: RouterPart, PartitionOwners {
 }
 
 /// Relays that the members of a cluster divide among themselves: one member reads each relay.
-package protocol SharedRelays: RelayFetching, AnyObject {
+package protocol SharedRelays: Sendable, AnyObject {
     var sharing: RelaySharing { get }
     func isHere(_ relay: RelayURL) -> Bool
+    /// Asks the members that read `relays` for stored events; no relays: the operator's.
+    func fetch(
+        _ filters: [Filter],
+        from relays: [RelayURL],
+        within time: Duration,
+        completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
+    )
     /// Receives events that were fetched from a relay.
     func found(_ events: [[UInt8]])
     /// Sets the relays of this router; nil: it reads none from now on.
@@ -55,12 +64,39 @@ package protocol SharedRelays: RelayFetching, AnyObject {
 
 /// The router's parts that the pipelines and couriers of single partitions share.
 package struct OwnerParts: Sendable {
-    package let stores: Stores
-    package let settings: ActiveSettings
-    package let outgoing: Outgoing
+    package let registry: Registry
+    package let transports: ActiveTransports
+    /// The dependencies of each partition's pipeline.
     package let dependencies: PipelineDependencies
     /// All observers except those of a single partition.
     package let observers: RouterObservers
-    package let now: @Sendable () -> Timestamp
-    package let logger: Logger
+    private let settings: ActiveSettings
+    private let plugins: PluginHost
+
+    init(
+        _ stores: Stores,
+        _ settings: ActiveSettings,
+        _ outgoing: Outgoing,
+        _ dependencies: PipelineDependencies,
+        _ observers: RouterObservers
+    ) {
+        (registry, self.settings, self.observers) = (stores.registry, settings, observers)
+        (transports, plugins) = (outgoing.transports, outgoing.plugins)
+        var dependencies = dependencies
+        dependencies.observer = observers
+        dependencies.ruledEvents = stores.keptEvents?.ofRules
+        dependencies.threads = 1
+        self.dependencies = dependencies
+    }
+
+    /// The maximum of waiting deliveries in one store.
+    package var maxWaiting: Int { settings.configuration.maxWaiting }
+
+    /// The active settings of pipelines.
+    package var pipelineSettings: PipelineSettings { settings.pipeline(plugins.platformCatalog) }
+
+    /// Decodes a request for notifications that another member received; nil if this member cannot read it.
+    package func order(of request: [UInt8]) -> NotificationOrder? {
+        Notifier.order(of: request, settings.rules, KnownPlatforms(plugins))
+    }
 }

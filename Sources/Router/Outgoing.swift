@@ -17,13 +17,13 @@ import Storage
 import Synchronization
 
 /// The event loops, outgoing HTTP, and the plugins with their transports.
-package final class Outgoing: RouterPart {
+final class Outgoing: RouterPart {
     let group: MultiThreadedEventLoopGroup
     let lowLoops = LowPriorityLoops()
     let lanes: HTTPLanes
     private let streams: NetworkStreams
-    package let plugins: PluginHost
-    package let transports: ActiveTransports
+    let plugins: PluginHost
+    let transports: ActiveTransports
     /// The services that plugin instances use.
     let settings: InstanceSettings
     private let keeper = Mutex<Task<Void, Never>?>(nil)
@@ -69,12 +69,12 @@ package final class Outgoing: RouterPart {
         }
     }
 
-    package func prepare() {
+    func prepare() {
         keeper.withLock { $0 = Task { [plugins] in await plugins.run() } }
     }
 
     /// Stops outgoing HTTP, which also ends the plugins' open requests.
-    package func stop(_ time: StopBudget) async {
+    func stop(_ time: StopBudget) async {
         await lanes.shutdown()
         await plugins.shutDown(within: time.part(15))
         keeper.withLock { $0 }?.cancel()
@@ -91,21 +91,21 @@ package final class Outgoing: RouterPart {
 final class Deliveries: RouterPart {
     let courier: Courier
     let stores: Stores
-    let observer: RouterObservers
     private let hasStarted = Atomic<Bool>(false)
 
     init(
         _ environment: RouterEnvironment,
         _ stores: Stores,
         _ transports: ActiveTransports,
-        observer: RouterObservers
+        _ observers: RouterObservers,
+        _ intake: Intake
     ) throws {
-        (self.stores, self.observer) = (stores, observer)
+        self.stores = stores
         courier = try Courier(
             CourierEnvironment(
                 store: stores.outbox,
                 directory: RegisteredDevices(registry: stores.registry),
-                observer: observer,
+                observer: observers.adding(PaceFeedback(intake: intake, now: environment.now)),
                 now: environment.now,
                 alarm: DispatchAlarm(now: environment.now),
                 host: CourierEnvironment.host(of:),

@@ -20,7 +20,7 @@ struct RelayContextFetcher: ContextFetcher {
     /// Up to this many accounts have their own relays asked in one fetch.
     private static let accountsAtOnce = 32
 
-    let relays: any RelayFetching
+    let relays: Relays
     let registry: Registry
     /// Whether accounts' own relays are asked too.
     let asksOwnRelays: Bool
@@ -81,20 +81,6 @@ struct RelayContextFetcher: ContextFetcher {
         return relays.connected(among: texts.prefix(16).compactMap { RelayURL($0) })
     }
 }
-
-/// Asks relays for stored events; the arguments are those of ``RelayPool``'s functions.
-package protocol RelayFetching: Sendable {
-    func isConnected(besidesOperators: Bool) -> Bool
-    func connected(among relays: [RelayURL]) -> [RelayURL]
-    func fetch(
-        _ filters: [Filter],
-        from relays: [RelayURL],
-        within time: Duration,
-        completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
-    )
-}
-
-extension RelayPool: RelayFetching {}
 
 extension Array {
     /// In their order, `size` at a time.

@@ -67,7 +67,7 @@ package struct Relays: RouterPart {
                 identity: identity,
                 succession: keys.names.succession(of: identity.publicKey),
                 relays: configuration.relays.publish,
-                publisher: pool,
+                publish: pool.publish,
                 alarm: DispatchAlarm(now: now),
                 now: now,
                 logger: logger
@@ -85,9 +85,6 @@ package struct Relays: RouterPart {
         return { [weak shared] in shared?.isHere($0) ?? false }
     }
 
-    /// Fetches stored events, from whichever member holds a relay.
-    var fetching: any RelayFetching { shared ?? pool }
-
     /// Updates the connections after the partitions of this router changed.
     package func hold() {
         pool.keep(operators.filter(isHere))
@@ -104,6 +101,31 @@ package struct Relays: RouterPart {
         guard known.replace(by: blocked) else { return }
         pool.block(blocked)
         watch.block(blocked)
+    }
+
+    /// Whether ``fetch(_:from:within:completion:)`` finds a relay: one of the operator's, or any. Relays of other
+    /// members count as connected: a request soon shows if they are not.
+    func isConnected(besidesOperators: Bool) -> Bool {
+        pool.isConnected(besidesOperators: besidesOperators) || !operators.allSatisfy(isHere)
+    }
+
+    /// The given relays that are connected, or that other members read.
+    func connected(among relays: [RelayURL]) -> [RelayURL] {
+        pool.connected(among: relays.filter(isHere)) + relays.filter { !isHere($0) }
+    }
+
+    /// Asks relays for stored events like ``RelayPool``, through the members that read them.
+    func fetch(
+        _ filters: [Filter],
+        from relays: [RelayURL],
+        within time: Duration,
+        completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
+    ) {
+        if let shared {
+            shared.fetch(filters, from: relays, within: time, completion: completion)
+        } else {
+            pool.fetch(filters, from: relays, within: time, completion: completion)
+        }
     }
 
     /// Connects to the operator's relays, and starts to connect to the relays of all registered accounts.

@@ -56,29 +56,13 @@ struct ReloadCandidate: Sendable {
             settings: outgoing.settings,
             former: former.transports
         )
-        mistakes += transports.failures.map { failure in
-            let place = "apps.\(failure.app).\(failure.platform)"
-            return Diagnostic(
-                file: configuration.file ?? "apps",
-                line: failure.line,
-                column: 1,
-                message: "\(place): \(failure.reason)"
-            )
-        }
         self.filters = Filters(
             configuration: configuration,
             plugins: outgoing.plugins,
             settings: outgoing.settings,
             former: former.filters
         )
-        mistakes += self.filters.failures.map { failure in
-            Diagnostic(
-                file: configuration.file ?? "filters",
-                line: failure.line,
-                column: 1,
-                message: "filter_plugins.\(failure.name): \(failure.reason)"
-            )
-        }
+        mistakes += Self.mistakes(of: transports, self.filters, in: configuration)
         guard mistakes.isEmpty, let rules else {
             Self.discard(transports, self.filters, but: former, plugins)
             // Refused plugins come first: a missing plugin may cause the other errors.
@@ -87,6 +71,30 @@ struct ReloadCandidate: Sendable {
         self.configuration = configuration
         self.rules = rules
         apiToken = token
+    }
+
+    /// The errors of transports and filters that cannot start, with their places in the configuration.
+    private static func mistakes(
+        of transports: Transports,
+        _ filters: Filters,
+        in configuration: Configuration
+    ) -> [Diagnostic] {
+        transports.failures.map { failure in
+            Diagnostic(
+                file: configuration.file ?? "apps",
+                line: failure.line,
+                column: 1,
+                message: "apps.\(failure.app).\(failure.platform): \(failure.reason)"
+            )
+        }
+            + filters.failures.map { failure in
+                Diagnostic(
+                    file: configuration.file ?? "filters",
+                    line: failure.line,
+                    column: 1,
+                    message: "filter_plugins.\(failure.name): \(failure.reason)"
+                )
+            }
     }
 
     /// Releases the instances that were made for it, because they will never serve.

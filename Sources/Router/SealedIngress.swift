@@ -11,6 +11,7 @@ import WebIngress
 
 /// The sealed ingress's backend: the registry's table of its devices, and the outbox.
 final class SealedIngressBackend: Sendable {
+    let platform: IngressPlatform
     /// The app and the platform whose devices it serves.
     private let queue: QueueName
     private let limits: IngressDeviceLimits
@@ -31,6 +32,7 @@ final class SealedIngressBackend: Sendable {
         trials: TokenTrials
     ) {
         guard let settings = environment.configuration.sealedIngress else { return nil }
+        self.platform = platform
         queue = QueueName(platform: platform.name, app: settings.app)
         limits = IngressDeviceLimits(devices: settings.devices)
         (self.registry, self.courier, self.trials) = (registry, courier, trials)

@@ -29,6 +29,7 @@ final class Sockets: RouterPart {
     let counts: ListenerCounts
     /// Passes requests of NIP-46 sessions about their own accounts.
     let ownQuestions = OwnQuestions()
+    private let networks = NetworkAccess()
     private let ingress: WebIngress?
     private let feed: Feed?
     private let feedEnded: @Sendable (FeedCounts) -> Void
@@ -39,11 +40,11 @@ final class Sockets: RouterPart {
 
     init(
         _ environment: RouterEnvironment,
-        _ backend: SocketBackend,
-        ingress: (backend: SealedIngressBackend, platform: IngressPlatform)?,
+        _ stores: Stores,
+        _ advertising: [Advertising],
+        ingress: SealedIngressBackend?,
         _ entrance: Entrance,
-        _ group: any EventLoopGroup,
-        _ networks: NetworkAccess
+        _ group: any EventLoopGroup
     ) throws {
         let (configuration, now) = (environment.configuration, environment.now)
         let (stop, logger) = (environment.stop, environment.logger)
@@ -59,8 +60,8 @@ final class Sockets: RouterPart {
         relayServer.counts = counts.socket
         server = RelayServer(
             configuration: relayServer,
-            information: configuration.relayInformation(of: backend.registry.keys.names.current.key),
-            backend: backend,
+            information: configuration.relayInformation(of: stores.registry.keys.names.current.key),
+            backend: try SocketBackend(entrance.intake, stores, advertising, isListed: networks.isAllowed, logger),
             group: group,
             now: now,
             logger: logger
@@ -72,7 +73,7 @@ final class Sockets: RouterPart {
             self.ingress = WebIngress(
                 configuration: web,
                 platform: ingress.platform,
-                keep: ingress.backend.keep,
+                keep: ingress.keep,
                 // A single loop: swift-nio's generic decoders may crash if several loops first use them together.
                 loop: group.next(),
                 now: now,
@@ -86,18 +87,20 @@ final class Sockets: RouterPart {
             logger.notice(stopsAtEnd ? "Stopping because the feed has ended" : "Continuing without the feed")
             if stopsAtEnd { stop.send() }
         }
-        feed = try configuration.feed.map { feed in
-            try Feed(
-                FeedInput(path: feed.path),
-                prefilter: { [screen = entrance.screen] in screen.prefilter(of: .feed) },
-                submit: { [intake = entrance.intake] events, completion in
-                    let submission = Submission(events: events, source: .feed) { completion($0.map(\.feedAnswer)) }
-                    intake.submit(submission)
-                },
-                now: Deadline.now,
-                logger: logger
-            )
-        }
+        feed = try configuration.feed.map { try Self.feed(from: $0.path, into: entrance, logger) }
+    }
+
+    private static func feed(from path: String, into entrance: Entrance, _ logger: Logger) throws -> Feed {
+        try Feed(
+            FeedInput(path: path),
+            prefilter: { [screen = entrance.screen] in screen.prefilter(of: .feed) },
+            submit: { [intake = entrance.intake] events, completion in
+                let submission = Submission(events: events, source: .feed) { completion($0.map(\.feedAnswer)) }
+                intake.submit(submission)
+            },
+            now: Deadline.now,
+            logger: logger
+        )
     }
 
     /// The port of the relay socket; nil before it listens.
@@ -126,6 +129,11 @@ final class Sockets: RouterPart {
             let key = configuration.environment != nil ? "PORT" : "sealed_ingress.listen"
             throw RouterError.cannotListen(key, host: web.host, port: web.port, error)
         }
+    }
+
+    /// Applies these rules about networks to new and existing connections.
+    func follow(_ access: AccessList) {
+        if networks.follow(access) { server.endBlockedConnections() }
     }
 
     func start() {
@@ -185,13 +193,26 @@ struct SocketBackend: RelayBackend {
     /// A separate queue, because readers may wait for the disk and the threads that tasks share must not block.
     private static let reading = DispatchQueue(label: "carillon.socket-reading")
 
-    let intake: Intake
-    let registry: Registry
-    let logger: Logger
-    /// Whether clients from an address may register without being listed by key.
-    let isListed: @Sendable (_ address: String) -> Bool
-    /// The router's own events of kind 10067, one for each key; empty until they exist.
-    let advertisements: @Sendable () -> [Event]
+    private let registry: Registry
+    private let intake: Intake
+    private let advertising: [Advertising]
+    /// The last advertisements of retired keys.
+    private let formerAdvertisements: [Event]
+    private let isListed: @Sendable (_ address: String) -> Bool
+    private let logger: Logger
+
+    /// `isListed` returns whether clients from an address may register without being listed by key.
+    init(
+        _ intake: Intake,
+        _ stores: Stores,
+        _ advertising: [Advertising],
+        isListed: @escaping @Sendable (_ address: String) -> Bool,
+        _ logger: Logger
+    ) throws {
+        (self.intake, registry, self.advertising) = (intake, stores.registry, advertising)
+        formerAdvertisements = try stores.formerAdvertisements
+        (self.isListed, self.logger) = (isListed, logger)
+    }
 
     func submit(
         _ events: [[UInt8]],
@@ -221,7 +242,8 @@ struct SocketBackend: RelayBackend {
                 return []
             }
         }
-        return StoredEvents.select(from: own + advertisements(), filters: filters).map(\.json)
+        let advertisements = advertising.compactMap(\.event) + formerAdvertisements
+        return StoredEvents.select(from: own + advertisements, filters: filters).map(\.json)
     }
 }
 

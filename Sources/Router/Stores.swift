@@ -12,13 +12,13 @@ import RouterConfiguration
 import Storage
 
 /// The databases: registrations, deliveries, traces.
-package struct Stores: RouterPart {
-    package let registry: Registry
+struct Stores: RouterPart {
+    let registry: Registry
     let outbox: Outbox
     /// Nil if the configuration disables it.
     let trace: TraceStore?
     /// Nil if whole events are not kept.
-    package let keptEvents: KeptEvents?
+    let keptEvents: KeptEvents?
     private let claim: StoreClaim
     private let pluginStates: PluginStateKeeper
     private let tracePath: String
@@ -82,7 +82,7 @@ package struct Stores: RouterPart {
         }
     }
 
-    package func start() {
+    func start() {
         // With `off` a store keeps no data, not even data from an earlier run.
         if trace == nil { TraceStore.discard(path: tracePath, logger: logger) }
         if keptEvents == nil { KeptEvents.discard(path: keptEventsPath) }
@@ -101,7 +101,7 @@ package struct Stores: RouterPart {
         }
     }
 
-    package func stop(_ time: StopBudget) {
+    func stop(_ time: StopBudget) {
         trace?.close()
         keptEvents?.close()
         outbox.settle()

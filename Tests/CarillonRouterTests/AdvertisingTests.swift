@@ -14,7 +14,7 @@ import TimeTestSupport
 
 @Suite struct AdvertisingTests {
     /// Relays with configured responses.
-    private final class Relays: EventPublisher {
+    private final class Relays: Sendable {
         private let answers: Mutex<[[RelayURL: PublishResult]]>
         private let attempts = Mutex<[(Event, [RelayURL])]>([])
 
@@ -24,13 +24,13 @@ import TimeTestSupport
 
         var asked: [[RelayURL]] { attempts.withLock { $0.map(\.1) } }
 
-        func publish(
+        @Sendable func publish(
             _ event: Event,
             to relays: [RelayURL],
-            completion: (@Sendable ([RelayURL: PublishResult]) -> Void)?
+            completion: @Sendable ([RelayURL: PublishResult]) -> Void
         ) {
             attempts.withLock { $0.append((event, relays)) }
-            completion?(answers.withLock { $0.isEmpty ? [:] : $0.removeFirst() })
+            completion(answers.withLock { $0.isEmpty ? [:] : $0.removeFirst() })
         }
     }
 
@@ -71,7 +71,7 @@ import TimeTestSupport
         Advertising(
             identity: identity,
             relays: [one, two],
-            publisher: relays,
+            publish: relays.publish,
             alarm: alarm,
             now: { [alarm] in alarm.now },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

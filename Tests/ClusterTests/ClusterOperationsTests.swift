@@ -23,7 +23,7 @@ private struct Other: Peers {
 
 /// An operator's commands to a cluster. The member sees a sequence of states.
 @Suite struct ClusterOperationsTests {
-    private final class Control: ClusterControl {
+    private final class Control: Sendable {
         private let calls = Mutex<[String]>([])
         private let left: Mutex<[ClusterStatus]>
 
@@ -33,9 +33,9 @@ private struct Other: Peers {
         var status: ClusterStatus? { left.withLock { $0.count > 1 ? $0.removeFirst() : $0.first } }
         var all: [String] { calls.withLock(\.self) }
 
-        func drain(_ isOn: Bool) throws(OperationError) { calls.withLock { $0.append("drain \(isOn)") } }
+        @Sendable func drain(_ isOn: Bool) { calls.withLock { $0.append("drain \(isOn)") } }
 
-        func move(_ partition: Int, to member: String?) async throws(OperationError) {
+        @Sendable func move(_ partition: Int, to member: String?) {
             calls.withLock { $0.append("move \(partition) \(member ?? "-")") }
         }
     }
@@ -62,7 +62,13 @@ private struct Other: Peers {
     }
 
     private static func operations(_ control: Control, _ reply: PeerReply = .silence(.absent)) -> ClusterOperations {
-        ClusterOperations(control, MemberSurvey(peers: Other(reply: reply)), pause: {})
+        ClusterOperations(
+            MemberSurvey(peers: Other(reply: reply)),
+            status: { control.status },
+            drain: control.drain,
+            move: control.move,
+            pause: {}
+        )
     }
 
     @Test func drainingWaitsUntilEverythingIsHandedOver() async throws {

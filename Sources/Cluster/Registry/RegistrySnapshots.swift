@@ -52,10 +52,10 @@ struct RegistrySnapshots: Sendable {
     private let stream: JetStream
     private let heads: KeyValueBucket
 
-    init(_ layout: ClusterLayout, _ line: MemberLine) {
-        self.layout = layout
-        stream = JetStream(line.client, timeout: .seconds(5))
-        heads = KeyValueBucket(layout.headBucket, in: stream, line.seal)
+    init(_ link: ClusterLink) {
+        layout = link.settings.layout
+        stream = JetStream(link.line.client, timeout: .seconds(5))
+        heads = KeyValueBucket(layout.headBucket, in: stream, link.line.seal)
     }
 
     /// The head of the newest snapshot; nil: there is none.

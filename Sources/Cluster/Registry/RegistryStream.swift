@@ -1,10 +1,12 @@
 import Core
 import Dispatch
 import Glibc
+import Registry
 import Synchronization
 
-/// The changes of a cluster's registry in JetStream, one message each. Call it only on threads that may block.
-struct RegistryStream: Sendable {
+/// The log of a cluster's registry: its changes in JetStream, one message each, and its snapshots. Call it only on
+/// threads that may block.
+struct RegistryStream: RegistryLog {
     /// How long an append is retried while its result is unknown.
     private static let timeout: Duration = .seconds(5)
     /// The maximum of parallel reads.
@@ -13,15 +15,19 @@ struct RegistryStream: Sendable {
     private let layout: ClusterLayout
     private let line: MemberLine
     private let stream: JetStream
+    private let snapshots: RegistrySnapshots
 
-    init(_ layout: ClusterLayout, _ line: MemberLine) {
-        self.layout = layout
-        self.line = line
+    init(_ link: ClusterLink) {
+        (layout, line, snapshots) = (link.settings.layout, link.line, RegistrySnapshots(link))
         stream = JetStream(line.client, timeout: .seconds(1))
     }
 
-    /// Appends a record if no change follows `position`. Returns its position; nil: another change was appended first.
-    /// Throws if the result is unknown.
+    func lastPosition() throws -> UInt64 { try snapshots.logState().last }
+
+    func snapshotPosition() throws -> UInt64? { try snapshots.head()?.position }
+
+    func readSnapshot(to file: String) throws -> Bool { try snapshots.read(to: file) }
+
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
         let deadline = Deadline.now() + Self.timeout
         let expectation = JetStream.Expectation(lastOfSubject: position, messageID: id)
@@ -58,7 +64,6 @@ struct RegistryStream: Sendable {
         }
     }
 
-    /// Reads records after `position`, in order, any number of them. `bytes` is nil for a record that no member wrote.
     func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
         guard let first = try next(after: position) else { return [] }
         // The stream has one subject, so its sequences hardly have gaps.

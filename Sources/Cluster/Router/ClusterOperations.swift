@@ -2,18 +2,6 @@ import Console
 import Core
 import Operations
 
-/// Operations on the cluster that this member performs.
-protocol ClusterControl: Sendable {
-    /// Nil once the member has left.
-    var status: ClusterStatus? { get }
-
-    /// Drains this member (it hands all partitions over and takes none), or ends that.
-    func drain(_ isOn: Bool) throws(OperationError)
-
-    /// Sets the owner of a partition for all members; nil: the default owner.
-    func move(_ partition: Int, to member: String?) async throws(OperationError)
-}
-
 /// The result of draining a member.
 package struct ClusterDrain: OperatorAnswer, Equatable {
     package var member: String
@@ -52,22 +40,27 @@ struct ClusterOperations: Sendable {
     /// The maximum of checks whether an operation is complete. After that the response shows the remaining work.
     private static let looks = 150
 
-    private let control: any ClusterControl
+    /// The cluster as this member sees it; nil once the member has left.
+    private let seen: @Sendable () -> ClusterStatus?
+    private let drainHere: @Sendable (_ isOn: Bool) throws(OperationError) -> Void
+    private let setOwner: @Sendable (_ partition: Int, _ member: String?) async throws(OperationError) -> Void
     /// Asks a member for the lengths of its partitions' queues, by partition.
     private let waiting: MemberQuestion<NoParameters, [Int: Int]>
     private let drains: MemberQuestion<Bool, Bool>
     private let pause: @Sendable () async -> Void
 
-    /// `pause` waits until the next check, a tenth of a second.
+    /// `status`, `drain` and `move` are those of ``ClusterPart``; `pause` waits until the next check, a tenth of a second.
     init(
-        _ control: any ClusterControl,
         _ survey: MemberSurvey,
+        status: @escaping @Sendable () -> ClusterStatus?,
+        drain: @escaping @Sendable (_ isOn: Bool) throws(OperationError) -> Void,
+        move: @escaping @Sendable (_ partition: Int, _ member: String?) async throws(OperationError) -> Void,
         pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .milliseconds(100)) }
     ) {
-        (self.control, self.pause) = (control, pause)
-        waiting = survey.question("partitions") { _ in control.status?.waitingByPartition ?? [:] }
+        (seen, drainHere, setOwner, self.pause) = (status, drain, move, pause)
+        waiting = survey.question("partitions") { _ in status()?.waitingByPartition ?? [:] }
         drains = survey.question("drain") { isOn in
-            try control.drain(isOn)
+            try drain(isOn)
             return isOn
         }
     }
@@ -94,7 +87,7 @@ struct ClusterOperations: Sendable {
             )
         }
         if name == cluster.name {
-            try control.drain(!undo)
+            try drainHere(!undo)
         } else {
             guard member.isLiving else {
                 throw OperationError.unavailable(
@@ -140,7 +133,7 @@ struct ClusterOperations: Sendable {
                 )
             }
         }
-        try await control.move(partition, to: name)
+        try await setOwner(partition, name)
         let status = try await look { status in
             let found = status.partitions[partition]
             return found.movedTo == name && (name == nil || found.owner == name)
@@ -149,7 +142,7 @@ struct ClusterOperations: Sendable {
     }
 
     private func known() throws(OperationError) -> ClusterStatus {
-        guard let status = control.status else { throw ClusterPart.leaving }
+        guard let status = seen() else { throw ClusterPart.leaving }
         return status
     }
 
@@ -191,7 +184,9 @@ extension ClusterPart {
     /// The endpoints for operators of a cluster; `part` is nil if the router is not in a cluster.
     package static func endpoints(of part: ClusterPart?) -> (MemberSurvey) -> [APIOperation] {
         { survey in
-            let operations = part.map { ClusterOperations($0, survey) }
+            let operations = part.map { part in
+                ClusterOperations(survey, status: { part.status }, drain: part.drain, move: part.move)
+            }
             return [statusEndpoint(operations), drainEndpoint(operations), moveEndpoint(operations)]
         }
     }

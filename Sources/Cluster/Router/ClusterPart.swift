@@ -38,7 +38,7 @@ package final class ClusterPart: Membership {
     }
 
     private var owned: OwnedPartitions? { state.withLock { $0?.owned } }
-    package var registryLog: any RegistryLog { StreamedRegistryLog(link) }
+    package var registryLog: any RegistryLog { RegistryStream(link) }
     package var relays: any SharedRelays { clusterRelays }
     package var peers: any Peers { memberPeers }
     package var requests: any SharedRequests { SharedRequestBucket(link) }
@@ -76,15 +76,16 @@ package final class ClusterPart: Membership {
     }
 
     package func work(with parts: OwnerParts, failed: @escaping @Sendable (any Error) -> Void) {
+        let logger = parts.dependencies.logger
         let follower = RegistryFollower(link, parts, isCutOff: failed)
         let owned = OwnedPartitions(link, parts, intakes, clusterRelays, member: box, catchUp: follower.look)
         state.withLock { state in
             state = Work(
-                registry: parts.stores.registry,
+                registry: parts.registry,
                 owned: owned,
                 follower: follower,
-                shortening: RegistryShortening(link, parts.stores.registry.store, logger: parts.logger),
-                logger: parts.logger
+                shortening: RegistryShortening(link, parts.registry.store, logger: logger),
+                logger: logger
             )
         }
         box.set(
@@ -93,7 +94,7 @@ package final class ClusterPart: Membership {
                 link.partitioning,
                 line: link.line,
                 work: owned,
-                log: parts.logger,
+                log: logger,
                 sendingEnds: gate.close(at:)
             )
         )
@@ -162,9 +163,9 @@ package final class ClusterPart: Membership {
 
 // MARK: For operators of the cluster
 
-extension ClusterPart: ClusterControl {
+extension ClusterPart {
     /// Nil once this member has left.
-    package var status: ClusterStatus? {
+    var status: ClusterStatus? {
         guard let member = box.member, let work = state.withLock(\.self) else { return nil }
         let (leases, now) = member.view
         let living = leases.members.living(at: now)
@@ -200,12 +201,14 @@ extension ClusterPart: ClusterControl {
         )
     }
 
-    package func drain(_ isOn: Bool) throws(OperationError) {
+    /// Drains this member (it hands all partitions over and takes none), or ends that.
+    @Sendable func drain(_ isOn: Bool) throws(OperationError) {
         guard let member = box.member else { throw Self.leaving }
         member.drain(isOn)
     }
 
-    package func move(_ partition: Int, to name: String?) async throws(OperationError) {
+    /// Sets the owner of a partition for all members; nil: the default owner.
+    @Sendable func move(_ partition: Int, to name: String?) async throws(OperationError) {
         guard let member = box.member else { throw Self.leaving }
         do throws(NATSError) {
             try await member.move(partition, to: name.flatMap { MemberName($0) })

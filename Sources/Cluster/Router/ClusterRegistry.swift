@@ -31,12 +31,12 @@ final class RegistryFollower: Sendable {
         _ parts: OwnerParts,
         isCutOff: @escaping @Sendable (any Error) -> Void
     ) {
-        (registry, now, self.isCutOff) = (parts.stores.registry, parts.now, isCutOff)
-        stream = RegistryStream(link.settings.layout, link.line)
+        (registry, now, self.isCutOff) = (parts.registry, parts.dependencies.now, isCutOff)
+        stream = RegistryStream(link)
         trouble = ErrorLog(
             "The cluster's registry cannot be followed; trying again",
             level: .warning,
-            logger: parts.logger
+            logger: parts.dependencies.logger
         )
     }
 
@@ -77,29 +77,6 @@ final class RegistryFollower: Sendable {
     }
 }
 
-/// The registry's log over JetStream.
-struct StreamedRegistryLog: RegistryLog {
-    let stream: RegistryStream
-    let snapshots: RegistrySnapshots
-
-    init(_ link: ClusterLink) {
-        stream = RegistryStream(link.settings.layout, link.line)
-        snapshots = RegistrySnapshots(link.settings.layout, link.line)
-    }
-
-    func lastPosition() throws -> UInt64 { try snapshots.logState().last }
-    func snapshotPosition() throws -> UInt64? { try snapshots.head()?.position }
-    func readSnapshot(to file: String) throws -> Bool { try snapshots.read(to: file) }
-
-    func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
-        try stream.append(record, id: id, after: position)
-    }
-
-    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
-        try stream.records(after: position)
-    }
-}
-
 /// Keeps the log of the cluster's registry short: regularly a snapshot replaces older changes. The owner of the first
 /// partition writes it.
 final class RegistryShortening: Sendable {
@@ -113,7 +90,7 @@ final class RegistryShortening: Sendable {
     private let logger: Logger
 
     init(_ link: ClusterLink, _ store: RegistryStore, logger: Logger) {
-        snapshots = RegistrySnapshots(link.settings.layout, link.line)
+        snapshots = RegistrySnapshots(link)
         self.store = store
         changes = link.settings.registryChanges
         self.logger = logger

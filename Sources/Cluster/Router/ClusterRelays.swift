@@ -127,17 +127,6 @@ extension ClusterRelays {
         var milliseconds: Int64
     }
 
-    /// Relays of other members count as connected: a request soon shows if they are not.
-    func isConnected(besidesOperators: Bool) -> Bool {
-        guard let relays = state.withLock(\.relays) else { return false }
-        return relays.pool.isConnected(besidesOperators: besidesOperators) || !relays.operators.allSatisfy(isHere)
-    }
-
-    func connected(among relays: [RelayURL]) -> [RelayURL] {
-        let (here, elsewhere) = (relays.filter(isHere), relays.filter { !isHere($0) })
-        return (state.withLock(\.relays)?.pool.connected(among: here) ?? []) + elsewhere
-    }
-
     func fetch(
         _ filters: [Filter],
         from asked: [RelayURL],

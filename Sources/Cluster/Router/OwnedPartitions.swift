@@ -53,7 +53,7 @@ final class OwnedPartitions: Sendable {
         (self.relays, self.box, self.catchUp) = (relays, box, catchUp)
     }
 
-    private var registry: Registry { parts.stores.registry }
+    private var registry: Registry { parts.registry }
     private var member: ClusterMember? { box.member }
 
     /// The number of deliveries that may have been sent twice, under the same ID: the former owner left without
@@ -89,7 +89,7 @@ final class OwnedPartitions: Sendable {
 
 extension OwnedPartitions: PartitionWork {
     func opened(_ partition: Int, _ waiting: PartitionState, isHandedOver: Bool) {
-        let now = parts.now()
+        let now = parts.dependencies.now()
         let repeats = isHandedOver ? 0 : waiting.waiting.values.count { $0.due.map { $0 <= now } ?? true }
         let opening = state.withLock { state in
             state.entries[partition] = .opening(nil)
@@ -112,7 +112,7 @@ extension OwnedPartitions: PartitionWork {
             try registry.catchUp()
             let store = try LoggedStore(
                 waiting,
-                limit: parts.settings.configuration.maxWaiting,
+                limit: parts.maxWaiting,
                 deadLetters: link.deadLetters
             ) {
                 [weak member] transaction throws(PartitionLogError) in
@@ -141,9 +141,9 @@ extension OwnedPartitions: PartitionWork {
             guard isStillWanted else { return runner.abandon() }
             intakes.set(runner.intake, of: partition)
             runner.courier.start()
-            state.withLock { $0.failures.removeValue(forKey: partition) }?.passed(at: parts.now())
+            state.withLock { $0.failures.removeValue(forKey: partition) }?.passed(at: parts.dependencies.now())
         } catch {
-            failureLog(of: partition).occurred(error, at: parts.now())
+            failureLog(of: partition).occurred(error, at: parts.dependencies.now())
             making.asyncAfter(deadline: .now() + Self.pause) { self.make(partition, waiting, opening) }
         }
     }
@@ -154,7 +154,7 @@ extension OwnedPartitions: PartitionWork {
             let made = ErrorLog(
                 "A partition cannot be served; trying again",
                 metadata: ["partition": "\(partition)"],
-                logger: parts.logger
+                logger: parts.dependencies.logger
             )
             state.failures[partition] = made
             return made

@@ -4,10 +4,8 @@ import Delivery
 import HTTPClient
 import Logging
 import Nostr
-import Observability
 import Operations
 import Pipeline
-import PluginHost
 import Push
 import Registry
 import RouterConfiguration
@@ -37,32 +35,28 @@ final class PartitionRunner: Sendable {
         _ parts: OwnerParts,
         maySend: @escaping @Sendable () -> Bool
     ) throws {
-        (self.store, self.parts, logger, now) = (store, parts, parts.logger, parts.now)
-        let alarm = DispatchAlarm(now: parts.now)
+        (self.store, self.parts) = (store, parts)
+        (logger, now) = (parts.dependencies.logger, parts.dependencies.now)
+        let alarm = DispatchAlarm(now: now)
         self.alarm = alarm
-        let (registry, observers) = (parts.stores.registry, parts.observers)
         let courier = try Courier(
             CourierEnvironment(
                 store: store,
-                directory: LeasedDevices(devices: RegisteredDevices(registry: registry), maySend: maySend),
-                observer: observers.adding(PaceFeedback(intake: intake, now: parts.now)),
-                now: parts.now,
+                directory: LeasedDevices(devices: RegisteredDevices(registry: parts.registry), maySend: maySend),
+                observer: parts.observers.adding(PaceFeedback(intake: intake, now: now)),
+                now: now,
                 alarm: alarm,
                 host: CourierEnvironment.host(of:),
-                transport: { [transports = parts.outgoing.transports] in transports[$0] }
+                transport: { [transports = parts.transports] in transports[$0] }
             ),
-            log: parts.logger
+            log: logger
         )
-        var dependencies = parts.dependencies
-        dependencies.observer = observers
-        dependencies.ruledEvents = parts.stores.keptEvents?.ofRules
-        dependencies.threads = 1
         self.courier = courier
         pipeline = PipelineThread(
             isFull: { courier.isFull },
             pipeline: try Pipeline(
-                settings: parts.settings.pipeline(parts.outgoing.plugins.platformCatalog).ofPartition,
-                registry: registry,
+                settings: parts.pipelineSettings.ofPartition,
+                registry: parts.registry,
                 feed: IndexFeed(of: UInt8(truncatingIfNeeded: partition)) {
                     partitioning.partition(of: $0.bytes.array) == partition
                 },
@@ -72,7 +66,7 @@ final class PartitionRunner: Sendable {
                     paceStore: store.outbox,
                     capacity: courier.capacity
                 ) { try courier.accept($0, causes: $1.map(\.bytes.array), pace: $2) },
-                dependencies: dependencies
+                dependencies: parts.dependencies
             )
         )
     }
@@ -146,13 +140,6 @@ private struct LeasedDevices: DeviceDirectory {
     }
 
     func markProven(_ devices: [DeviceID]) throws { try self.devices.markProven(devices) }
-}
-
-extension OwnerParts {
-    /// Decodes a request that another member received; nil if this member cannot read it.
-    fileprivate func order(of request: [UInt8]) -> NotificationOrder? {
-        Notifier.order(of: request, settings.rules, KnownPlatforms(outgoing.plugins))
-    }
 }
 
 extension PipelineSettings {

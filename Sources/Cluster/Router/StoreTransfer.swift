@@ -62,7 +62,7 @@ package struct StoreTransfer: Sendable {
         var isThere = false
         do {
             if let link = try await ClusterLink.join(configuration, claim, isTransfer: true, logger: logger) {
-                let snapshots = RegistrySnapshots(link.settings.layout, link.line)
+                let snapshots = RegistrySnapshots(link)
                 let result = try? await waiting { try snapshots.logState().last }
                 await link.close()
                 isThere = try result ?? 0 >= store.position() ?? 0
@@ -161,18 +161,7 @@ package struct StoreTransfer: Sendable {
         _ store: RegistryStore
     ) async throws -> Report {
         progress("the registry")
-        try await waiting { [link] in
-            let stream = RegistryStream(link.settings.layout, link.line)
-            guard let position = try stream.append(RegistryStore.emptyChange(id), id: id, after: 0) else {
-                throw TransferError.notEmpty
-            }
-            try store.beginSharing(at: position, asked: Self.bitsAsked)
-            let file = SharedFile.path(besides: store.path)
-            defer { try? SharedFile.remove(file) }
-            _ = try store.writeShared(to: file)
-            let snapshots = RegistrySnapshots(link.settings.layout, link.line)
-            try snapshots.keep(file, at: position, name: id)
-        }
+        try await waiting { [self] in try shareRegistry(store, link, id) }
         let outbox = try Outbox(
             path: configuration.outboxPath,
             limit: configuration.maxWaiting,
@@ -214,6 +203,18 @@ package struct StoreTransfer: Sendable {
         try OutboxTransfer(outbox).dropEverything { partitions[$0] != nil }
         outbox.settle()
         return report
+    }
+
+    /// Stores the registry as the first change and snapshot of the cluster's registry. Blocks.
+    private func shareRegistry(_ store: RegistryStore, _ link: ClusterLink, _ id: String) throws {
+        guard let position = try RegistryStream(link).append(RegistryStore.emptyChange(id), id: id, after: 0) else {
+            throw TransferError.notEmpty
+        }
+        try store.beginSharing(at: position, asked: Self.bitsAsked)
+        let file = SharedFile.path(besides: store.path)
+        defer { try? SharedFile.remove(file) }
+        _ = try store.writeShared(to: file)
+        try RegistrySnapshots(link).keep(file, at: position, name: id)
     }
 
     // MARK: Cluster to store
@@ -258,7 +259,7 @@ package struct StoreTransfer: Sendable {
             }
             if try store.position() != nil {
                 progress("the registry")
-                try await waiting { try store.takeAllChanges(of: StreamedRegistryLog(link)) }
+                try await waiting { try store.takeAllChanges(of: RegistryStream(link)) }
                 let marks = try await fill(files, link, transfer, &report)
                 try files.use()
                 try store.endSharing(marks: marks)

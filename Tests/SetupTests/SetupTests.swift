@@ -275,7 +275,7 @@ struct SetupPlanTests {
         #expect(configuration.contains("systemd-run --pipe --wait -p LoadCredential=apns.p8:/p8 "))
         #expect(!configuration.contains("#     carillon check"))
         #expect(configuration.contains(#"navigate: "https://app.example.org/inbox""#))
-        #expect(plan.newVAPIDKey == "/etc/carillon/secrets/vapid.pem")
+        #expect(plan.blocks.newVAPIDKey == "/etc/carillon/secrets/vapid.pem")
     }
 
     @Test func webServerRequiresAnAddress() throws {
@@ -357,7 +357,7 @@ struct SetupPlanTests {
                 "smtp.password", "telegram.token", "mqtt.password", "webhook.secrets", "http.secrets",
             ]
         )
-        #expect(plan.newWebhookSecret == "/etc/carillon/secrets/webhook.secrets")
+        #expect(plan.blocks.newWebhookSecret == "/etc/carillon/secrets/webhook.secrets")
         let configuration = try #require(file("carillon.yaml", plan))
         #expect(configuration.contains(#"password_file: "${CREDENTIALS_DIRECTORY}/smtp.password""#))
         #expect(plan.nextSteps(publicKey: nil).contains { $0.contains("webhook.secrets") })

@@ -71,6 +71,17 @@ struct ConfigurationOption: ParsableArguments {
         isAbsent ? nil : try? Configuration(file: path, withoutCredentials: true)
     }
 
+    /// Asks the running router, or reads its files, and prints the answer.
+    @discardableResult
+    func show<Answer: OperatorAnswer>(
+        asJSON: Bool,
+        _ ask: (RouterOrFiles) async throws -> Answer
+    ) async throws -> Answer {
+        let answer = try await Asking.run { try await ask(RouterOrFiles(configuration: read())) }
+        Asking.show(answer, asJSON: asJSON)
+        return answer
+    }
+
     /// Reads the file, or prints its errors and fails. Only the service itself needs its credentials.
     func read(withoutCredentials: Bool = true) throws -> Configuration {
         try Terminal.printingMistakes { () throws in
@@ -87,6 +98,11 @@ struct AnswerOptions: ParsableArguments {
     var json = false
 
     func show(_ answer: some OperatorAnswer) { Asking.show(answer, asJSON: json) }
+
+    /// Asks the running router, or reads its files, and prints the answer.
+    func show<Answer: OperatorAnswer>(_ ask: (RouterOrFiles) async throws -> Answer) async throws {
+        try await config.show(asJSON: json, ask)
+    }
 }
 
 /// The option for plugin directories whose platforms a command should know.
@@ -136,12 +152,14 @@ extension StoreCommand {
 }
 
 /// A store command that prints its answer as text or JSON.
-protocol StoreQuery: StoreCommand {
+protocol StoreQuery: OwnerCommand {
     var options: AnswerOptions { get }
 }
 
 extension StoreQuery {
-    var config: ConfigurationOption { options.config }
+    var ownersFile: String? {
+        get throws { try options.config.read().storePath }
+    }
 }
 
 extension OwnerCommand {

@@ -1,5 +1,7 @@
 import ArgumentParser
+import CarillonRouter
 import Cluster
+import Logging
 import Operations
 import RouterConfiguration
 
@@ -132,14 +134,11 @@ struct ClusterCommand: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
+        @OptionGroup var options: AnswerOptions
 
         func run() async throws {
-            let status: ClusterStatus = try await RunningRouter(try config.read()).ask("/v1/cluster")
-            Asking.show(status, asJSON: json)
+            let status: ClusterStatus = try await RunningRouter(try options.config.read()).ask("/v1/cluster")
+            options.show(status)
             if status.ownerless > 0 { throw ExitCode(1) }
         }
     }
@@ -159,23 +158,20 @@ struct ClusterCommand: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
+        @OptionGroup var options: AnswerOptions
 
         func run() async throws {
-            let configuration = try config.read()
+            let configuration = try options.config.read()
             guard let cluster = configuration.cluster else {
                 Terminal.error(
-                    "\(config.path): there is no block 'cluster'; the manual's page on scaling has an example"
+                    "\(options.config.path): there is no block 'cluster'; the manual's page on scaling has an example"
                 )
                 throw ExitCode(1)
             }
             // Before its first start, a router has no key.
             let identity = try? IdentityFile(path: configuration.keyFile).read()
             let report = try await Asking.run { try await ClusterCheck(cluster, identity).run() }
-            Asking.show(report, asJSON: json)
+            options.show(report)
             if !report.isUsable { throw ExitCode(1) }
         }
     }
@@ -243,6 +239,22 @@ struct ClusterExportCommand: AsyncParsableCommand, StoreCommand {
             try await StoreTransfer(configuration, progress: ClusterAdoptCommand.show).export()
         }
         print(report.text(report.wasDone ? "the cluster was exported before" : "the store serves one router now"))
+    }
+}
+
+extension Serve {
+    /// Joins the configured cluster. Returns the membership, `nil` if none is configured, and the API's endpoints for
+    /// it.
+    static func join(
+        _ configuration: Configuration,
+        _ logger: Logger
+    ) async throws -> (membership: (any Membership)?, endpoints: (MemberSurvey) -> [APIOperation]) {
+        var member: ClusterPart?
+        if configuration.cluster != nil {
+            let claim = try Terminal.printingMistakes { try StoreClaim(configuration, logger: logger) }
+            member = try await ClusterLink.join(configuration, claim, logger: logger).map(ClusterPart.init)
+        }
+        return (member, ClusterPart.endpoints(of: member))
     }
 }
 

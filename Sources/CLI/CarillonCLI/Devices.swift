@@ -84,10 +84,7 @@ struct Devices: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let overview = try await Asking.run {
-                try await RouterOrFiles(configuration: config.read()).device(device)
-            }
-            Asking.show(overview, asJSON: json)
+            try await config.show(asJSON: json) { try await $0.device(device) }
         }
     }
 
@@ -147,9 +144,7 @@ struct Devices: AsyncParsableCommand {
         var device: Int64
 
         func run() async throws {
-            let configuration = try options.config.read()
-            let answer = try await Asking.run { try await RouterOrFiles(configuration: configuration).enable(device) }
-            options.show(answer)
+            try await options.show { try await $0.enable(device) }
         }
     }
 
@@ -175,10 +170,7 @@ struct Devices: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let configuration = try config.read()
-            let access = RouterOrFiles(configuration: configuration)
-            let answer = try await Asking.run { try await access.remove(device) }
-            print(json ? answer.json : answer.text)
+            try await config.show(asJSON: json) { try await $0.remove(device) }
         }
     }
 }

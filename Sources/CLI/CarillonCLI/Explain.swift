@@ -50,10 +50,9 @@ struct Explain: AsyncParsableCommand, StoreCommand {
     var json = false
 
     func run() async throws {
-        let explanation = try await Asking.run {
-            try await RouterOrFiles(configuration: config.read()).explain(event, recipient: recipient)
+        let explanation = try await config.show(asJSON: json) {
+            try await $0.explain(event, recipient: recipient)
         }
-        Asking.show(explanation, asJSON: json)
         if !explanation.isKnown { throw ExitCode(3) }
     }
 }

@@ -113,7 +113,7 @@ struct Keys: ParsableCommand {
     }
 
     /// `carillon keys undo`
-    struct Undo: ParsableCommand, StoreCommand {
+    struct Undo: ParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
             abstract: "Restore the old key, or cancel an interrupted change of the key.",
             discussion: """
@@ -124,14 +124,11 @@ struct Keys: ParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
+        @OptionGroup var options: AnswerOptions
 
         func run() throws {
-            let configuration = try config.read()
-            Asking.show(try Terminal.sayingWhy { try KeyChange(configuration: configuration).undo() }, asJSON: json)
+            let configuration = try options.config.read()
+            options.show(try Terminal.sayingWhy { try KeyChange(configuration: configuration).undo() })
         }
     }
 

@@ -43,9 +43,7 @@ struct Queue: AsyncParsableCommand {
             var parameters = selection.parameters
             parameters["limit"] = String(limit)
             parameters["after"] = after
-            let access = RouterOrFiles(configuration: try options.config.read())
-            let list = try await Asking.run { try await access.queue(parameters) }
-            options.show(list)
+            try await options.show { [parameters] in try await $0.queue(parameters) }
         }
     }
 
@@ -66,9 +64,7 @@ struct Queue: AsyncParsableCommand {
         var id: String
 
         func run() async throws {
-            let access = RouterOrFiles(configuration: try options.config.read())
-            let details = try await Asking.run { try await access.delivery(id) }
-            options.show(details)
+            try await options.show { try await $0.delivery(id) }
         }
     }
 
@@ -97,9 +93,7 @@ struct Queue: AsyncParsableCommand {
         func run() async throws {
             var parameters = choice.parameters()
             if unpause { parameters["unpause"] = "1" }
-            let access = RouterOrFiles(configuration: try options.config.read())
-            let answer = try await Asking.run { [parameters] in try await access.retry(parameters) }
-            options.show(answer)
+            try await options.show { [parameters] in try await $0.retry(parameters) }
         }
     }
 

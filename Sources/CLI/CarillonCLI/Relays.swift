@@ -91,7 +91,7 @@ struct Relays: AsyncParsableCommand {
         @OptionGroup var terms: DecisionTerms
 
         func run() async throws {
-            try await options.take(AccessRequest(.block, relay, kind: .relay, terms))
+            try await options.show { try await $0.decide(AccessRequest(.block, relay, kind: .relay, terms)) }
         }
     }
 
@@ -108,7 +108,7 @@ struct Relays: AsyncParsableCommand {
         var relay: String
 
         func run() async throws {
-            try await options.take(AccessRequest(.unblock, relay, kind: .relay))
+            try await options.show { try await $0.decide(AccessRequest(.unblock, relay, kind: .relay)) }
         }
     }
 }

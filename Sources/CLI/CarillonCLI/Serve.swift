@@ -1,7 +1,6 @@
 import ArgumentParser
 import CAllocator
 import CarillonRouter
-import Cluster
 import Core
 import Dispatch
 import Foundation
@@ -84,13 +83,7 @@ struct Serve: AsyncParsableCommand {
         _ = carillon_bound_allocator(Int32(max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)), 4 << 20)
         // Must be installed before the configuration is read, so that no later reload is missed.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
-        let output = LogOutput(
-            levels: LogLevels(usual: logLevel ?? .info),
-            journalStream: ProcessInfo.processInfo.environment["JOURNAL_STREAM"],
-            journalPath: journalSocket
-        )
-        output.use(logFormat ?? .auto)
-        LoggingSystem.bootstrap { output.handler(label: $0) }
+        let output = startLog()
         let logger = Logger(label: "carillon")
         var configuration = try configuration()
         let applyLog: @Sendable (Configuration.Log) -> Void = { [logLevel, logFormat] log in
@@ -102,7 +95,7 @@ struct Serve: AsyncParsableCommand {
         }
         applyLog(configuration.log)
         configuration.feed = feed.map { Configuration.Feed(path: $0, stopsAtEnd: feedExit) }
-        let member = try await Self.join(configuration, logger)
+        let (membership, endpoints) = try await Self.join(configuration, logger)
         let router = try Terminal.printingMistakes { [configuration] in
             try Router(
                 configuration: configuration,
@@ -113,8 +106,8 @@ struct Serve: AsyncParsableCommand {
                     applyLog: applyLog
                 ),
                 logger: logger,
-                membership: member,
-                endpoints: ClusterPart.endpoints(of: member)
+                membership: membership,
+                endpoints: endpoints
             )
         }
         let timeoutTask = Task { await Self.endAtSecondInterrupt(logger) }
@@ -142,6 +135,18 @@ struct Serve: AsyncParsableCommand {
         ).run()
     }
 
+    /// Starts the log of this process, with the levels and format of the options.
+    private func startLog() -> LogOutput {
+        let output = LogOutput(
+            levels: LogLevels(usual: logLevel ?? .info),
+            journalStream: ProcessInfo.processInfo.environment["JOURNAL_STREAM"],
+            journalPath: journalSocket
+        )
+        output.use(logFormat ?? .auto)
+        LoggingSystem.bootstrap { output.handler(label: $0) }
+        return output
+    }
+
     /// Returns the configuration of the file, or of the environment if there is no file.
     private func configuration() throws -> Configuration {
         guard config.isAbsent else {
@@ -167,13 +172,6 @@ struct Serve: AsyncParsableCommand {
     ) -> (@Sendable () throws(Diagnostics) -> Configuration)? {
         guard let file = configuration.file else { return nil }
         return { () throws(Diagnostics) in try Configuration(file: file) }
-    }
-
-    /// Joins the configured cluster; `nil` if none is configured.
-    private static func join(_ configuration: Configuration, _ logger: Logger) async throws -> ClusterPart? {
-        guard configuration.cluster != nil else { return nil }
-        let claim = try Terminal.printingMistakes { try StoreClaim(configuration, logger: logger) }
-        return try await ClusterLink.join(configuration, claim, logger: logger).map(ClusterPart.init)
     }
 
     /// Ends the router immediately at a second ^C. Work in flight continues at the next start.

@@ -23,10 +23,7 @@ struct Status: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var config: ConfigurationOption
-
-    @Flag(help: "Print one JSON object.")
-    var json = false
+    @OptionGroup var options: AnswerOptions
 
     @Flag(help: "Update the status every two seconds, until Ctrl-C.")
     var watch = false
@@ -37,8 +34,8 @@ struct Status: AsyncParsableCommand {
             var status: RouterStatus = try await RunningRouter(configuration).ask("/v1/status")
             if let mistakes { status.add(mistakes) }
             // Clears the screen but keeps the terminal's history.
-            if watch, !json { print("\u{1B}[H\u{1B}[2J", terminator: "") }
-            Asking.show(status, asJSON: json)
+            if watch, !options.json { print("\u{1B}[H\u{1B}[2J", terminator: "") }
+            options.show(status)
             guard watch else { throw ExitCode(status.exitCode) }
             fflush(nil)
             try await Task.sleep(for: .seconds(2))
@@ -48,10 +45,10 @@ struct Status: AsyncParsableCommand {
     /// Reads the configuration and its errors. A file with errors is enough if it contains the router's address.
     private func read() throws -> (Configuration, Diagnostics?) {
         do throws(Diagnostics) {
-            return (try Configuration(file: config.path, withoutCredentials: true), nil)
+            return (try Configuration(file: options.config.path, withoutCredentials: true), nil)
         } catch {
             Terminal.error(error)
-            guard let configuration = Configuration(toAskRouterOf: config.path) else { throw ExitCode(1) }
+            guard let configuration = Configuration(toAskRouterOf: options.config.path) else { throw ExitCode(1) }
             return (configuration, error)
         }
     }

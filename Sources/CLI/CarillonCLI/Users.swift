@@ -92,10 +92,7 @@ struct Users: AsyncParsableCommand {
         var user: String
 
         func run() async throws {
-            let overview = try await Asking.run {
-                try await RouterOrFiles(configuration: options.config.read()).user(user)
-            }
-            options.show(overview)
+            try await options.show { try await $0.user(user) }
         }
     }
 
@@ -117,7 +114,7 @@ struct Users: AsyncParsableCommand {
     }
 
     /// `carillon users block`
-    struct Block: AsyncParsableCommand, StoreQuery {
+    struct Block: AsyncParsableCommand, DecisionCommand {
         static let configuration = CommandConfiguration(
             abstract: "Block a key, a network or the user of an invitation.",
             discussion: """
@@ -138,15 +135,13 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var invitation: InvitationFlag
 
-        var options: AnswerOptions { decision.options }
-
         func run() async throws {
             try await decision.take(.block, kind: invitation.kind, terms)
         }
     }
 
     /// `carillon users unblock`
-    struct Unblock: AsyncParsableCommand, StoreQuery {
+    struct Unblock: AsyncParsableCommand, DecisionCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a block.",
             discussion: "  carillon users unblock npub10el…\n  carillon users unblock 198.51.100.0/24"
@@ -156,13 +151,11 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var invitation: InvitationFlag
 
-        var options: AnswerOptions { decision.options }
-
         func run() async throws { try await decision.take(.unblock, kind: invitation.kind) }
     }
 
     /// `carillon users allow`
-    struct Allow: AsyncParsableCommand, StoreQuery {
+    struct Allow: AsyncParsableCommand, DecisionCommand {
         static let configuration = CommandConfiguration(
             abstract:
                 "Allow a key or a network to register, or exempt a network from a larger blocked one.",
@@ -180,13 +173,11 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var terms: DecisionTerms
 
-        var options: AnswerOptions { decision.options }
-
         func run() async throws { try await decision.take(.allow, terms) }
     }
 
     /// `carillon users disallow`
-    struct Disallow: AsyncParsableCommand, StoreQuery {
+    struct Disallow: AsyncParsableCommand, DecisionCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a rule of carillon users allow.",
             discussion:
@@ -194,8 +185,6 @@ struct Users: AsyncParsableCommand {
         )
 
         @OptionGroup var decision: DecisionOptions
-
-        var options: AnswerOptions { decision.options }
 
         func run() async throws { try await decision.take(.disallow) }
     }
@@ -209,7 +198,18 @@ struct DecisionOptions: ParsableArguments {
     var subject: String
 
     func take(_ verb: AccessRequest.Verb, kind: AccessSubject.Kind? = nil, _ terms: DecisionTerms? = nil) async throws {
-        try await options.take(AccessRequest(verb, subject, kind: kind, terms))
+        try await options.show { try await $0.decide(AccessRequest(verb, subject, kind: kind, terms)) }
+    }
+}
+
+/// A command that decides about a user.
+protocol DecisionCommand: OwnerCommand {
+    var decision: DecisionOptions { get }
+}
+
+extension DecisionCommand {
+    var ownersFile: String? {
+        get throws { try decision.options.config.read().storePath }
     }
 }
 
@@ -233,17 +233,6 @@ struct InvitationFlag: ParsableArguments {
 extension AccessRequest {
     init(_ verb: Verb, _ subject: String, kind: AccessSubject.Kind?, _ terms: DecisionTerms?) {
         self.init(verb, subject, kind: kind, reason: terms?.reason ?? "", span: terms?.span?.duration)
-    }
-}
-
-extension AnswerOptions {
-    /// Applies a decision and prints the result.
-    func take(_ request: AccessRequest) async throws {
-        show(
-            try await Asking.run {
-                try await RouterOrFiles(configuration: config.read()).decide(request)
-            }
-        )
     }
 }
 
@@ -312,20 +301,17 @@ struct Tokens: AsyncParsableCommand {
     }
 
     /// `carillon tokens list`
-    struct List: AsyncParsableCommand, StoreCommand {
+    struct List: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
             abstract: "List named tokens with their scopes and last use.",
             discussion: "  carillon tokens list --json | jq '.tokens[] | select(.last_used_at == null) | .name'"
         )
 
-        @OptionGroup var config: ConfigurationOption
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
+        @OptionGroup var options: AnswerOptions
 
         func run() async throws {
-            let operations = TokenOperations(try config.read())
-            Asking.show(try await Asking.run { try operations.list() }, asJSON: json)
+            let operations = TokenOperations(try options.config.read())
+            options.show(try await Asking.run { try operations.list() })
         }
     }
 

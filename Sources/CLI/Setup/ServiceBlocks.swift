@@ -1,7 +1,7 @@
 import CSetupExamples
 
 /// The configuration blocks of push services, and the credential files that they name.
-struct ServiceBlocks: Sendable {
+package struct ServiceBlocks: Sendable {
     typealias Credential = (key: String, name: String, path: String)
 
     private let answers: SetupAnswers
@@ -16,9 +16,9 @@ struct ServiceBlocks: Sendable {
     }
 
     /// The path of the VAPID key to create; `nil` if none is needed or one exists.
-    var newVAPIDKey: String? { isNew("web", "vapid_key_file") ? secretFolder + "/vapid.pem" : nil }
+    package var newVAPIDKey: String? { isNew("web", "vapid_key_file") ? secretFolder + "/vapid.pem" : nil }
     /// The path of the webhook secret to create; `nil` if none is needed or one exists.
-    var newWebhookSecret: String? { isNew("webhook", "secrets_file") ? secretFolder + "/webhook.secrets" : nil }
+    package var newWebhookSecret: String? { isNew("webhook", "secrets_file") ? secretFolder + "/webhook.secrets" : nil }
 
     /// All credential files, with their systemd credential name and the key of their answer.
     var credentials: [Credential] {

@@ -31,10 +31,6 @@ package struct SetupPlan: Sendable {
     package var keyPath: String { stateFolder + "/carillon.key" }
     /// The path of an existing key to use; `nil` to create one.
     package var givenKey: String? { answers["key"].flatMap { $0 == "new" ? nil : $0 } }
-    /// The path of the VAPID key to create; `nil` if none is needed or one exists.
-    package var newVAPIDKey: String? { blocks.newVAPIDKey }
-    /// The path of the webhook secret to create; `nil` if none is needed or one exists.
-    package var newWebhookSecret: String? { blocks.newWebhookSecret }
     /// The server of the test push; `nil` if no test push was requested.
     package var testServer: String? { answers["test_push"].flatMap { $0 == "no" ? nil : $0 } }
     /// The platforms whose push services can check credentials.
@@ -57,7 +53,8 @@ package struct SetupPlan: Sendable {
     /// The required directories. Secret ones are accessible to their owner only.
     package var folders: [(path: String, isSecret: Bool)] {
         [(folder, false)] + (isService ? [(stateFolder, true)] : [])
-            + (credentialFolder != folder && (newVAPIDKey ?? newWebhookSecret) != nil ? [(credentialFolder, true)] : [])
+            + (credentialFolder != folder && (blocks.newVAPIDKey ?? blocks.newWebhookSecret) != nil
+                ? [(credentialFolder, true)] : [])
     }
 
     /// The credentials that systemd passes to the service, by name; empty without a service.
@@ -124,8 +121,8 @@ package struct SetupPlan: Sendable {
                     + " contrib/docs/push-services.md"
             )
         }
-        if let newWebhookSecret {
-            steps.append("give your server the secret in \(newWebhookSecret): it verifies webhooks by it")
+        if let secret = blocks.newWebhookSecret {
+            steps.append("give your server the secret in \(secret): it verifies webhooks by it")
         }
         if relays.isEmpty {
             steps.append("name a relay under relays.always, or feed the router: contrib/docs/operating.md")
@@ -146,7 +143,7 @@ package struct SetupPlan: Sendable {
     private var host: String? { url.hasPrefix("wss://") ? String(url.dropFirst(6)) : nil }
     /// The directory for keys that setup creates.
     private var credentialFolder: String { isService ? folder + "/secrets" : folder }
-    private var blocks: ServiceBlocks {
+    package var blocks: ServiceBlocks {
         ServiceBlocks(answers, isService: isService, secretFolder: credentialFolder)
     }
     /// The address for plugins' requests from outside, which Telegram needs; `nil` if there is none.

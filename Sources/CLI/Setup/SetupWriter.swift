@@ -25,11 +25,11 @@ package struct SetupWriter {
     package func write() throws(SetupError) -> [String] {
         for folder in plan.folders { try make(folder.path, isSecret: folder.isSecret) }
         var written: [String] = []
-        if let path = plan.newVAPIDKey, !FileManager.default.fileExists(atPath: path) {
+        if let path = plan.blocks.newVAPIDKey, !FileManager.default.fileExists(atPath: path) {
             try writeSecret(path, P256PrivateKey().pemRepresentation)
             written.append(path)
         }
-        if let path = plan.newWebhookSecret, !FileManager.default.fileExists(atPath: path) {
+        if let path = plan.blocks.newWebhookSecret, !FileManager.default.fileExists(atPath: path) {
             try writeSecret(path, "whsec_\(Base64.encode(SecureRandom.bytes(32)))\n")
             written.append(path)
         }

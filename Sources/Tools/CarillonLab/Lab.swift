@@ -4,7 +4,7 @@ import Synchronization
 /// Push services on loopback, as strict as the real ones.
 ///
 ///     let lab = try await Lab.start(LabConfiguration())
-///     // send to lab.apnsURL with lab.credentials, trusting lab.caFile
+///     // send to lab.apnsURL with lab.credentials, trusting lab.addresses.caFile
 ///     let request = try await lab.next()
 ///     #expect(request.status == 200)
 ///     await lab.shutdown()
@@ -107,17 +107,11 @@ public final class Lab: Sendable {
     /// `https://localhost:PORT`
     public var apnsURL: String { addresses.apns.url }
 
-    /// Nil if the service is disabled.
-    public var fcm: LabAddresses.FCM? { addresses.fcm }
-
     /// `http://localhost:PORT`, to be followed by a slash and a topic; nil if the service is disabled.
     public var unifiedPushURL: String? { addresses.unifiedPush }
 
     /// `https://localhost:PORT`, the origin of subscriptions' endpoints; nil if the service is disabled.
     public var webPushURL: String? { addresses.webPush?.url }
-
-    /// The path of the authority's certificate that clients should trust, in PEM.
-    public var caFile: String { addresses.caFile }
 
     /// All requests in the record, in order.
     public var received: [ReceivedRequest] { core.recorder.requests }

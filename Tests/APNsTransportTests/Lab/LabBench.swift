@@ -79,7 +79,11 @@ final class LabBench: Sendable {
 
     private func carryAll() async throws {
         while let index = nextRequest() {
-            let answer = try await Curl.carry(host.requests[index], trusting: lab.caFile, certificate: certificate())
+            let answer = try await Curl.carry(
+                host.requests[index],
+                trusting: lab.addresses.caFile,
+                certificate: certificate()
+            )
             host.answer(
                 index,
                 status: answer.status,

@@ -68,10 +68,10 @@ struct APNsAcceptanceTests {
         let answer = try await Curl.run("--http2", bench.lab.apnsURL + "/3/device/" + APNsBench.token)
         // 60: the peer's certificate does not verify.
         #expect(answer.exit == 60)
-        let check = try await Tool.run("openssl", ["x509", "-in", bench.lab.caFile, "-noout", "-text"])
+        let check = try await Tool.run("openssl", ["x509", "-in", bench.lab.addresses.caFile, "-noout", "-text"])
         #expect(check.text.contains("CA:TRUE"))
         let address = bench.lab.apnsURL.replacing("localhost", with: "127.0.0.1")
-        let byAddress = try await Curl.run("--http2", "--cacert", bench.lab.caFile, address + "/3/device/")
+        let byAddress = try await Curl.run("--http2", "--cacert", bench.lab.addresses.caFile, address + "/3/device/")
         #expect(byAddress.reason == "MethodNotAllowed")
         await bench.lab.shutdown()
     }

@@ -24,7 +24,10 @@ struct PushCertificateTests {
         )
         #expect(text.contains("1.2.840.113635.100.6.3.6:"))
         #expect(text.contains("com.example.app.voip"))
-        let verified = try await Tool.run("openssl", ["verify", "-CAfile", bench.lab.caFile, files.certificateFile])
+        let verified = try await Tool.run(
+            "openssl",
+            ["verify", "-CAfile", bench.lab.addresses.caFile, files.certificateFile]
+        )
         #expect(verified.status == 0, "\(verified.text)")
         let opened = try await Tool.run(
             "openssl",

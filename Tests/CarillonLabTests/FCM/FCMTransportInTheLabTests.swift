@@ -40,7 +40,7 @@ struct FCMTransportInTheLabTests {
         let request = host.requests[index]
         let headers = request.headers.flatMap { ["-H", "\($0.key): \($0.value)"] }
         let answer = try await Curl.run(
-            [["--http2", "--cacert", bench.lab.caFile, request.url, "--data-binary", "@-"] + headers],
+            [["--http2", "--cacert", bench.lab.addresses.caFile, request.url, "--data-binary", "@-"] + headers],
             input: request.body
         )[0]
         let status = UInt32(answer.status ?? 0)

@@ -55,7 +55,7 @@ struct TokenEndpointTests {
             (bench.exchange("not.a.jwt"), 400, "invalid_request"),
             (bench.exchange(good, grantType: "client_credentials"), 400, "unsupported_grant_type"),
             (bench.exchange(good) + ["-H", "content-type: application/json"], 400, "invalid_request"),
-            (["--http2", "--cacert", bench.lab.caFile, url], 405, "invalid_request"),
+            (["--http2", "--cacert", bench.lab.addresses.caFile, url], 405, "invalid_request"),
         ]
         for (arguments, status, error) in table {
             let answer = try await Curl.run([arguments])[0]

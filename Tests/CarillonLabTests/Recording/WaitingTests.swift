@@ -50,10 +50,10 @@ struct WaitingTests {
         configuration.host = "127.0.0.77"
         let lab = try await Lab.start(configuration)
         let there = ["--connect-to", "::127.0.0.77:", lab.apnsURL]
-        let answer = try await Curl.run([["--http2", "--cacert", lab.caFile] + there])[0]
+        let answer = try await Curl.run([["--http2", "--cacert", lab.addresses.caFile] + there])[0]
         #expect(answer.status == 405)
         await lab.shutdown()
-        #expect(try await Tool.run("test", ["-e", lab.caFile]).status == 1)
+        #expect(try await Tool.run("test", ["-e", lab.addresses.caFile]).status == 1)
         // 7: connection refused.
         #expect(try await Curl.run([["-k"] + there])[0].exit == 7)
     }

@@ -31,7 +31,7 @@ struct APNsBench {
         ]
         all.merge(headers) { $1 }
         let fields = all.sorted { $0.key < $1.key }.compactMap { name, value in value.map { "\(name): \($0)" } }
-        return ["--http2", "--cacert", lab.caFile, "--data-binary", body, (url ?? lab.apnsURL) + path] + more
+        return ["--http2", "--cacert", lab.addresses.caFile, "--data-binary", body, (url ?? lab.apnsURL) + path] + more
             + fields.flatMap { ["-H", $0] }
     }
 

@@ -20,13 +20,13 @@ struct FCMBench {
             $0.webPush = nil
             change(&$0)
         }
-        fcm = try #require(lab.fcm)
+        fcm = try #require(lab.addresses.fcm)
     }
 
     /// Returns curl's arguments for the exchange of an assertion.
     func exchange(_ assertion: String, grantType: String = ServiceAccountJWT.grantType) -> [String] {
         [
-            "--http2", "--cacert", lab.caFile, fcm.tokenURL, "--data-urlencode", "grant_type=\(grantType)",
+            "--http2", "--cacert", lab.addresses.caFile, fcm.tokenURL, "--data-urlencode", "grant_type=\(grantType)",
             "--data-urlencode", "assertion=\(assertion)",
         ]
     }
@@ -46,7 +46,8 @@ struct FCMBench {
     ) -> [String] {
         let authorization = accessToken.map { ["-H", "authorization: Bearer \($0)"] } ?? []
         return [
-            "--http2", "--cacert", lab.caFile, "\(fcm.url)/v1/projects/\(project)/messages:send", "--data-binary", body,
+            "--http2", "--cacert", lab.addresses.caFile, "\(fcm.url)/v1/projects/\(project)/messages:send",
+            "--data-binary", body,
             "-H", "content-type: \(contentType)",
         ] + authorization + more
     }

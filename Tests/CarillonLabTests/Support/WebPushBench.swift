@@ -71,7 +71,7 @@ struct WebPushBench {
             }
         all.merge(headers) { $1 }
         let fields = all.compactMap { name, value in value.map { ["-H", "\(name): \($0)"] } }.flatMap { $0 }
-        let request = ["--cacert", lab.caFile, "--data-binary", "@-", url + path] + more + fields
+        let request = ["--cacert", lab.addresses.caFile, "--data-binary", "@-", url + path] + more + fields
         return try await Curl.run([request], input: try body ?? Self.encrypted())[0]
     }
 }

@@ -138,7 +138,7 @@ struct UnifiedPushTests {
         let lab = try await Lab.atRest { $0.unifiedPush?.usesTLS = true }
         let url = try endpoint(lab)
         #expect(url.hasPrefix("https://"))
-        let answer = try await Curl.run(url + "?up=1", "--cacert", lab.caFile, "-d", "x")
+        let answer = try await Curl.run(url + "?up=1", "--cacert", lab.addresses.caFile, "-d", "x")
         #expect(answer.status == 200)
         await lab.shutdown()
     }

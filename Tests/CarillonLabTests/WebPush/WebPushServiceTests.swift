@@ -128,7 +128,7 @@ struct NamesTests {
         let port = try #require(lab.webPushURL?.split(separator: ":").last)
         let answer = try await Curl.run(
             "--cacert",
-            lab.caFile,
+            lab.addresses.caFile,
             "--connect-to",
             "push.example.net:443:127.0.0.1:\(port)",
             "-X",

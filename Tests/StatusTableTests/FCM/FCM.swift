@@ -19,7 +19,7 @@ struct FCM: PushService {
     }
 
     func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable] {
-        guard let fcm = lab.fcm, let project = Self.projects[app] else { return [:] }
+        guard let fcm = lab.addresses.fcm, let project = Self.projects[app] else { return [:] }
         let account = try JSONSerialization.jsonObject(with: Data(project.json(tokenURI: fcm.tokenURL).utf8))
         return [
             "service_account_json": account as? [String: String] ?? [:],

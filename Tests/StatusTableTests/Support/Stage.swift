@@ -17,7 +17,7 @@ final class Stage: Sendable {
         self.lab = lab
         lanes = try HTTPLanes(
             configuration: HTTPLanes.Configuration(
-                caFile: lab.caFile,
+                caFile: lab.addresses.caFile,
                 allowPrivate: ["127.0.0.0/8", "::1/128"],
                 proxy: tunnel?.url
             ),

@@ -103,7 +103,7 @@ final class ChaosClient {
         settings.backoffLimit = .milliseconds(200)
         settings.doubtAfterSilence = .seconds(1)
         return HTTPLanes.Configuration(
-            caFile: lab.caFile,
+            caFile: lab.addresses.caFile,
             allowPrivate: ["127.0.0.0/8", "::1/128"],
             lanes: settings
         )
@@ -119,7 +119,7 @@ final class ChaosClient {
                 "base_url": .string(lab.apnsURL),
             ])
         case .fcm:
-            guard let fcm = lab.fcm else { throw ChaosError("the lab plays no FCM") }
+            guard let fcm = lab.addresses.fcm else { throw ChaosError("the lab plays no FCM") }
             block = .object([
                 "service_account": .string(fcm.serviceAccountFile), "base_url": .string(fcm.url),
             ])

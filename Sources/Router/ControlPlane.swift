@@ -33,6 +33,7 @@ struct ControlPlane {
         let (configuration, now, membership) = (environment.configuration, environment.now, environment.membership)
         let files = OperatorFiles(
             configuration: configuration,
+            trace: plane.stores.trace,
             partitions: { membership?.stores.map(\.reader) ?? [] },
             isCause: { membership?.isCause($0) ?? false }
         )
@@ -52,7 +53,6 @@ struct ControlPlane {
         let sessions = plane.sessions(tokens)
         let owners = plane.owners(port)
         let api = RouterAPI(
-            users: users,
             notifier: notifier,
             kept: kept,
             view: view,
@@ -63,8 +63,7 @@ struct ControlPlane {
             more: endpoints(survey),
             stream: watchers.stream,
             rules: { [settings = plane.settings] in (settings.configuration, settings.rules) },
-            reload: reloader.reload,
-            now: now
+            reload: reloader.reload
         )
         plane.sockets.ownQuestions.begin(OwnSession(api.operations, owners: owners, now: now))
         operators = Operators(
@@ -218,8 +217,8 @@ extension DataPlane {
             events: events,
             users: users,
             own: try own(devices, events, status),
-            readers: readers(status),
-            trace: stores.trace
+            status: status,
+            statistics: watchers.statistics
         )
     }
 
@@ -245,23 +244,11 @@ extension DataPlane {
         try OwnOperations(
             devices: devices,
             events: events,
-            trace: stores.trace,
             status: status,
             configuration: { [settings] in settings.configuration },
             pausedUntil: { [courier = deliveries.courier, membership = environment.membership] device, address in
                 ([courier] + (membership?.stores.map(\.courier) ?? []))
                     .compactMap { $0.pausedUntil(device, at: address) }.max()
-            }
-        )
-    }
-
-    private func readers(_ status: StatusReader) -> RouterReaders {
-        RouterReaders(
-            status: status,
-            statistics: watchers.statistics,
-            listeners: ListenerReader(environment.configuration, status.incoming),
-            plugins: { [plugins = outgoing.plugins] in
-                PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
             }
         )
     }

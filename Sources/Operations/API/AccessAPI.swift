@@ -16,7 +16,6 @@ struct AccessAPI {
         .query("seconds", .integer(1...315_360_000), "The duration in seconds. Default: unlimited."),
     ]
 
-    let users: UserOperations
     let view: MemberView
 
     var operations: [APIOperation] {
@@ -44,7 +43,7 @@ struct AccessAPI {
                 .query("after", .text(100), "`next` of the previous response, or a key."),
                 .query("limit", .integer(1...Int64(UserOperations.page)), "Page size. Default: 1000."),
             ]
-        ) { [users] call in try users.list(UserOperations.Query(call.query)) }
+        ) { [users = view.users] call in try users.list(UserOperations.Query(call.query)) }
     }
 
     private var show: APIOperation {
@@ -53,11 +52,11 @@ struct AccessAPI {
             .users,
             "Returns an account's details.",
             [.path("user", .text(100), "64 hex digits or npub1….")]
-        ) { [view] call in try await view.accounts.show(call.path("user")) }
+        ) { [view] call in try await view.user(call.path("user")) }
     }
 
     private var rules: APIOperation {
-        .report(.get("/v1/users/rules"), .users, "Returns the access rules.") { [users] _ in users.rules }
+        .report(.get("/v1/users/rules"), .users, "Returns the access rules.") { [users = view.users] _ in users.rules }
     }
 
     private func decide(
@@ -66,7 +65,7 @@ struct AccessAPI {
         _ group: APIOperation.Group,
         _ summary: String
     ) -> APIOperation {
-        .onDisk(.post("/v1/\(folder)/\(verb)"), group, summary, Self.decision) { [users] call in
+        .onDisk(.post("/v1/\(folder)/\(verb)"), group, summary, Self.decision) { [users = view.users] call in
             try users.decide(AccessRequest(verb, isRelay: folder == "relays", call.query))
         }
     }

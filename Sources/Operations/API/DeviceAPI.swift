@@ -5,7 +5,6 @@ import Rules
 struct DeviceAPI {
     private static let number = APIParameter.path("device", .integer(1...Int64.max), "A device's number.")
 
-    let devices: DeviceOperations
     let view: MemberView
     let notifier: Notifier
 
@@ -50,7 +49,7 @@ struct DeviceAPI {
                 .query("limit", .integer(1...Int64(DeviceOperations.page)), "Page size. Default: 1000."),
             ]
         ) { [view] call in
-            try await view.devices.list(
+            try await view.devices(
                 account: call.query["account"],
                 after: call.query["after"].flatMap { Int64($0) },
                 limit: call.query["limit"].flatMap { Int($0) } ?? DeviceOperations.page
@@ -60,7 +59,7 @@ struct DeviceAPI {
 
     private var show: APIOperation {
         .report(.get("/v1/devices/{device}"), .devices, "Returns a device's details.", [Self.number]) { [view] call in
-            try await view.devices.show(call.device)
+            try await view.device(call.device)
         }
     }
 
@@ -70,7 +69,7 @@ struct DeviceAPI {
             .devices,
             "Forgets a device until its app registers again.",
             [Self.number]
-        ) { [devices] call in try devices.remove(call.device) }
+        ) { [devices = view.users.devices] call in try devices.remove(call.device) }
     }
 
     private var enable: APIOperation {
@@ -79,7 +78,7 @@ struct DeviceAPI {
             .devices,
             "Re-enables a device that was disabled because pushes to it failed for days.",
             [Self.number]
-        ) { [devices] call in try devices.enable(call.device) }
+        ) { [devices = view.users.devices] call in try devices.enable(call.device) }
     }
 
     private var test: APIOperation {
@@ -91,7 +90,7 @@ struct DeviceAPI {
                 Self.number,
                 .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "Default: the device's own mode."),
             ]
-        ) { [devices] call in try await devices.test(call.device, mode: call.query["mode"]) }
+        ) { [devices = view.users.devices] call in try await devices.test(call.device, mode: call.query["mode"]) }
     }
 
     private var resend: APIOperation {
@@ -100,7 +99,7 @@ struct DeviceAPI {
             .devices,
             "Requeues the permanently failed pushes to a device, and immediately retries those that wait.",
             [Self.number, .query("dry_run", .flag, "Only count the pushes.")]
-        ) { [devices, view] call in
+        ) { [devices = view.users.devices, view] call in
             let device = try call.device
             _ = try await DiskWork.run { try devices.show(device) }
             return try await view.retry(call.query.merging(["device": "\(device)"]) { $1 })

@@ -17,11 +17,12 @@ struct MeAPI {
         ),
     ]
 
-    private let own: AccountView
+    private let view: MemberView
+    private let own: OwnOperations
     private let rates: OwnRates
 
-    init(own: AccountView, now: @escaping @Sendable () -> Timestamp) {
-        self.own = own
+    init(_ view: MemberView, now: @escaping @Sendable () -> Timestamp) {
+        (self.view, own) = (view, view.own)
         rates = OwnRates(now: now)
     }
 
@@ -32,10 +33,10 @@ struct MeAPI {
             .get("/v1/me", for: .owner),
             .me,
             "Returns your registrations, the effective settings, the results of your last events, and waiting pushes."
-        ) { [own, rates] call in
+        ) { [view, rates] call in
             let key = try call.key
             try rates.admit(.looks, key)
-            return try await own.report(of: key)
+            return try await view.ownReport(of: key)
         }
     }
 
@@ -45,10 +46,10 @@ struct MeAPI {
             .me,
             "Explains the results of one event for you: the decision of each stage.",
             [.path("event", .text(1_000), "64 hex digits, note1… or nevent1…, or a link with one.")]
-        ) { [own, rates] call in
+        ) { [view, rates] call in
             let key = try call.key
             try rates.admit(.looks, key)
-            return try await own.event(call.path("event"), of: key)
+            return try await view.ownEvent(call.path("event"), of: key)
         }
     }
 
@@ -75,26 +76,26 @@ struct MeAPI {
             "Changes the preferences of one of your devices until its app registers it again.",
             [Self.device],
             body: APIOperation.Body(schema: Self.wishes)
-        ) { [own, rates] call in
+        ) { [view, rates] call in
             let key = try call.key
             try rates.admit(.changes, key)
             let wishes = try RequestObject(call, members: PreferenceChange.members).object
-            return try await own.change(call.path("device"), of: key, by: wishes)
+            return try await view.changeOwn(call.path("device"), of: key, by: wishes)
         }
     }
 
     private var enter: APIOperation {
-        group(.post, "Adds you to an existing group of an app.") { [own] in try await own.enter($0, $1) }
+        group(.post, "Adds you to an existing group of an app.") { [own] in try own.enter($0, $1) }
     }
 
     private var leave: APIOperation {
-        group(.delete, "Removes you. Senders cannot add you again.") { [own] in try await own.leave($0, $1) }
+        group(.delete, "Removes you. Senders cannot add you again.") { [own] in try own.leave($0, $1) }
     }
 
     private func group(
         _ method: APIEndpoint.Method,
         _ summary: String,
-        _ body: @escaping @Sendable (GroupName, PublicKey) async throws -> OwnGroups
+        _ body: @escaping @Sendable (GroupName, PublicKey) throws -> OwnGroups
     ) -> APIOperation {
         .report(
             APIOperation.Route(method, "/v1/me/groups/{app}/{group}", for: .owner),
@@ -107,7 +108,7 @@ struct MeAPI {
             guard let name = GroupName(app: call.path("app"), group: call.path("group")) else {
                 throw APIError(404, Sentence("no-group", "there is no such group"))
             }
-            return try await body(name, key)
+            return try await DiskWork.run { try body(name, key) }
         }
     }
 
@@ -120,7 +121,7 @@ struct MeAPI {
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.changes, key)
-            return try await own.remove(call.path("device"), of: key)
+            return try await DiskWork.run { try own.remove(call.path("device"), of: key) }
         }
     }
 }

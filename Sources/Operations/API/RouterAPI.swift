@@ -14,7 +14,6 @@ package struct RouterAPI: Sendable {
     private let publicURL: String
 
     package init(
-        users: UserOperations,
         notifier: Notifier,
         kept: KeptEventPages,
         view: MemberView,
@@ -25,10 +24,10 @@ package struct RouterAPI: Sendable {
         more: [APIOperation] = [],
         stream: LiveStream,
         rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
-        reload: @escaping @Sendable () async -> ReloadResult,
-        now: @escaping @Sendable () -> Timestamp
+        reload: @escaping @Sendable () async -> ReloadResult
     ) {
-        let (devices, plugins) = (users.devices, status.health.outgoing.plugins)
+        let (devices, plugins) = (view.users.devices, status.health.outgoing.plugins)
+        let now = devices.reader.now
         let console = status.configuration.api?.console
         let router = StatusAPI(
             health: status.health,
@@ -40,11 +39,11 @@ package struct RouterAPI: Sendable {
         )
         let differences = RulesDifferences(kept: kept, registry: devices.registry, plugins: plugins, now: now)
         let parts: [[APIOperation]] = [
-            router.operations, DeviceAPI(devices: devices, view: view, notifier: notifier).operations,
-            QueueAPI(view: view).operations, AccessAPI(users: users, view: view).operations,
+            router.operations, DeviceAPI(view: view, notifier: notifier).operations,
+            QueueAPI(view: view).operations, AccessAPI(view: view).operations,
             StreamAPI(stream: stream).operations,
             RulesAPI(plugins: plugins, inForce: rules, reload: reload, differences: differences).operations,
-            MeAPI(own: view.accounts, now: now).operations, SessionAPI(sessions: sessions).operations,
+            MeAPI(view, now: now).operations, SessionAPI(sessions: sessions).operations,
             GroupAPI(registry: devices.registry, apps: { rules().configuration.appNames }).operations,
             NotifyAPI(notifier: notifier, view: view, plugins: plugins, rules: rules).operations, more,
         ]

@@ -90,6 +90,8 @@ extension Configuration {
 package struct OperatorFiles: Sendable {
     /// Nil if the trace is disabled; the files of an earlier trace are out of date.
     let trace: (reader: TraceReader, limits: TraceLimits)?
+    /// The running router's trace; nil in commands, and if the trace is disabled.
+    private let traceStore: TraceStore?
     package let outbox: OutboxReaders
     /// The capacity of the outbox, in deliveries.
     let maxWaiting: Int
@@ -98,13 +100,30 @@ package struct OperatorFiles: Sendable {
     /// `partitions` are those that the router owns. `isCause` returns whether one of them recently accepted an event.
     package init(
         configuration: Configuration,
+        trace store: TraceStore? = nil,
         partitions: @escaping @Sendable () -> [OutboxReader] = { [] },
         isCause: @escaping @Sendable ([UInt8]) -> Bool = { _ in false }
     ) {
+        traceStore = store
         trace = configuration.trace.map { (TraceReader(path: configuration.tracePath), $0) }
         outbox = OutboxReaders(own: OutboxReader(path: configuration.outboxPath), partitions: partitions)
         maxWaiting = configuration.maxWaiting
         self.isCause = isCause
+    }
+
+    /// Writes the router's recent trace entries to the file. Returns whether it has a trace.
+    @discardableResult
+    func flushTrace() -> Bool {
+        traceStore?.flush()
+        return traceStore != nil
+    }
+
+    /// Runs `body` on a thread that may wait for the disk, after recent trace entries were written.
+    func current<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await DiskWork.run {
+            flushTrace()
+            return try body()
+        }
     }
 
     /// Whether an event was accepted recently; false if unknown.

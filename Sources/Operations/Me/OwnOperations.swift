@@ -17,7 +17,6 @@ package struct OwnOperations: Sendable {
     private let devices: DeviceOperations
     private let events: EventOperations
     private let registry: Registry
-    private let trace: TraceStore?
     private let reader: TraceReader?
     private let status: StatusReader
     private let limits: RegistrationPolicy.Limits
@@ -30,12 +29,11 @@ package struct OwnOperations: Sendable {
     package init(
         devices: DeviceOperations,
         events: EventOperations,
-        trace: TraceStore?,
         status: StatusReader,
         configuration: @escaping @Sendable () -> Configuration,
         pausedUntil: @escaping @Sendable (DeviceID, DeviceAddress) -> Timestamp?
     ) throws {
-        (self.devices, self.events, self.trace, self.status) = (devices, events, trace, status)
+        (self.devices, self.events, self.status) = (devices, events, status)
         registry = devices.registry
         reader = status.files.trace?.reader
         handles = try DeviceHandles(registry.keys.seeds)
@@ -51,8 +49,7 @@ package struct OwnOperations: Sendable {
         var list = try devices.list(account: key.hex)
         let isKnown = !list.devices.isEmpty || !list.waiting.isEmpty
         // Recent entries may not be in the trace file yet. Unknown keys cause no disk write.
-        if isKnown, let trace {
-            trace.flush()
+        if isKnown, status.files.flushTrace() {
             list = try devices.list(account: key.hex)
         }
         let own = try list.devices.map { try device($0) }
@@ -156,7 +153,7 @@ package struct OwnOperations: Sendable {
     /// Returns the account's latest events, or an empty list if the trace cannot be read.
     private func events(of key: PublicKey) throws -> [OwnReport.Event] {
         guard let recent = try? reader?.recentEvents(of: key, limit: Self.events) else { return [] }
-        return try recent.compactMap { try event($0.hex, for: key) }
+        return try recent.compactMap { try event($0.hex, of: key) }
     }
 
     static let unknownEvent = OperationError.unknown(
@@ -167,15 +164,9 @@ package struct OwnOperations: Sendable {
         )
     )
 
-    /// Returns the history of an event (64 hex digits, note1… or nevent1…); `nil` if it is unknown or not about the
-    /// account. Throws an ``OperationError``.
-    func knownEvent(_ text: String, of key: PublicKey) throws -> OwnReport.Event? {
-        trace?.flush()
-        return try event(text, for: key)
-    }
-
-    /// Returns `nil` if the event has no decision for the account, so that it reveals no other account's data.
-    private func event(_ event: String, for key: PublicKey) throws -> OwnReport.Event? {
+    /// Returns the history of an event (64 hex digits, note1… or nevent1…). Returns `nil` if it has no decision for the
+    /// account, so that it reveals no other account's data. Throws an ``OperationError``.
+    func event(_ event: String, of key: PublicKey) throws -> OwnReport.Event? {
         let explanation = try events.explain(event, recipient: key.hex)
         guard let own = explanation.accounts.first(where: { $0.account == key.hex }) else { return nil }
         return OwnReport.Event(

@@ -171,3 +171,101 @@ struct OwnTest: OperatorAnswer, Equatable {
     /// Earlier attempts in modes with more content.
     var reductions: [TestPushAnswer.Reduction]
 }
+
+/// An account's request for one event.
+struct OwnEventQuestion: Codable, Sendable {
+    /// As 64 hex digits.
+    var account: String
+    /// As 64 hex digits, note1… or nevent1….
+    var event: String
+}
+
+/// A member's data about an account.
+struct OwnFacts: Codable, Sendable, Equatable {
+    /// Whether this member owns the account's partition. Only the owner knows the queued pushes.
+    var isOwner: Bool
+    var report: OwnReport
+}
+
+extension OwnReport {
+    /// Joins the members' reports of an account; `nil` if there are none. `isWhole` is whether all members responded.
+    static func together(_ members: [OwnFacts], isWhole: Bool) -> OwnReport? {
+        let owner = members.first(where: \.isOwner)?.report
+        guard var whole = owner ?? members.first?.report else { return nil }
+        let reports = members.map(\.report)
+        whole.devices = whole.devices.map { device in
+            device.with(
+                reports.flatMap(\.devices).filter { $0.id == device.id },
+                owner: owner == nil ? nil : device
+            )
+        }
+        let relays = Dictionary(grouping: reports.flatMap(\.relays), by: \.url)
+        whole.relays = relays.values.compactMap(Relay.together).sorted { $0.url < $1.url }
+        let events = Dictionary(grouping: reports.flatMap(\.events), by: \.event).values.compactMap(Event.together)
+        whole.events = Array(events.sorted { $0.newest > $1.newest }.prefix(OwnOperations.events))
+        // At least one member has no trace before that time.
+        whole.tracedSince = reports.compactMap(\.tracedSince).max()
+        whole.isPartial = isWhole ? nil : true
+        return whole
+    }
+}
+
+extension OwnReport.Device {
+    /// Returns the device with all members' latest pushes and the queue of `owner`; `nil` if it did not respond.
+    func with(_ copies: [OwnReport.Device], owner: OwnReport.Device?) -> OwnReport.Device {
+        var device = self
+        // RFC 3339 times in UTC sort as strings.
+        device.lastSuccess = copies.compactMap(\.lastSuccess).max { $0.at < $1.at }
+        device.lastError = copies.compactMap(\.lastError).max { $0.at < $1.at }
+        (device.pace, device.held, device.waiting) = (owner?.pace, owner?.held ?? [], owner?.waiting)
+        (device.pausedUntil, device.queuePause) = (owner?.pausedUntil, owner?.queuePause)
+        device.pauseMessage = owner?.pauseMessage
+        return device
+    }
+}
+
+extension OwnReport.Relay {
+    /// Returns the copy with the most active connection, because one member reads each relay.
+    fileprivate static func together(_ copies: [OwnReport.Relay]) -> OwnReport.Relay? {
+        let order = ["idle", "waiting", "connecting", "connected"]
+        func place(_ relay: OwnReport.Relay) -> Int { order.firstIndex(of: relay.state) ?? -1 }
+        var best = copies.max { place($0) < place($1) }
+        best?.readUpTo = copies.compactMap(\.readUpTo).max()
+        return best
+    }
+}
+
+extension OwnReport.Event {
+    /// The time of the latest step.
+    fileprivate var newest: String { (steps + devices.flatMap(\.steps)).map(\.at).max() ?? "" }
+
+    /// Joins several members' histories of an event; `nil` if there are none. One member may receive an event and
+    /// another push it.
+    static func together(_ copies: [OwnReport.Event]) -> OwnReport.Event? {
+        guard var whole = copies.max(by: { $0.newest < $1.newest }) else { return nil }
+        guard copies.count > 1 else { return whole }
+        whole.steps = OwnReport.Step.together(copies.map(\.steps))
+        let known = whole.devices
+        let others = copies.flatMap(\.devices).filter { other in
+            other.id != nil && !known.contains { $0.id == other.id }
+        }
+        for other in others where !whole.devices.contains(where: { $0.id == other.id }) { whole.devices.append(other) }
+        whole.devices = whole.devices.map { device in
+            guard let id = device.id else { return device }
+            let same = copies.flatMap(\.devices).filter { $0.id == id }
+            var device = same.max { ($0.steps.last?.at ?? "") < ($1.steps.last?.at ?? "") } ?? device
+            device.steps = OwnReport.Step.together(same.map(\.steps))
+            return device
+        }
+        return whole
+    }
+}
+
+extension OwnReport.Step {
+    /// Removes duplicates and sorts the steps by time.
+    fileprivate static func together(_ lists: [[OwnReport.Step]]) -> [OwnReport.Step] {
+        var all: [OwnReport.Step] = []
+        for step in lists.flatMap(\.self) where !all.contains(step) { all.append(step) }
+        return all.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+    }
+}

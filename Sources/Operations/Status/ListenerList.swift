@@ -57,19 +57,10 @@ package struct ListenerList: OperatorAnswer, JoinedAnswer, Equatable {
     }
 }
 
-/// Reads the listeners of a running router.
-package struct ListenerReader: Sendable {
-    private let configuration: Configuration
-    private let limits: ListenerCounts
-    private let counts: RouterCounts
-    private let pool: RelayPool
-
-    package init(_ configuration: Configuration, _ router: IncomingParts) {
-        self.configuration = configuration
-        (limits, counts, pool) = (router.listeners, router.counts, router.pool)
-    }
-
+extension StatusReader {
+    /// The listeners of the running router.
     var listeners: ListenerList {
+        let (limits, counts, pool) = (health.incoming.listeners, health.incoming.counts, health.incoming.pool)
         let connected = pool.status.filter { $0.state == .connected }.count
         var socket = listener("socket", limits.socket, counts.socket)
         socket.listen = "\(configuration.relay.host):\(configuration.relay.port)"

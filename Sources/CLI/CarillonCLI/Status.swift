@@ -62,12 +62,12 @@ struct RunningRouter {
 
     /// Returns the answer to a GET of `target`. Prints a failure and exits with its code.
     func ask<Answer: OperatorAnswer>(_ target: String) async throws -> Answer {
-        try await Asking.run { try await APIClient(configuration: configuration).read(target) }
+        try await Asking.run { try await APIClient(configuration: configuration).answer("GET", target) }
     }
 
     /// Returns the answer to a POST of `target`. Prints a failure and exits with its code.
     func change<Answer: OperatorAnswer>(_ target: String) async throws -> Answer {
-        try await Asking.run { try await APIClient(configuration: configuration).change(target) }
+        try await Asking.run { try await APIClient(configuration: configuration).answer("POST", target) }
     }
 
     /// Returns the text percent-encoded for a query.

@@ -259,42 +259,31 @@ struct DescriptionPage {
 enum DescriptionAPI {
     /// `operations` are all other operations.
     static func operations(of operations: [APIOperation], url: String) -> [APIOperation] {
-        let own = [
+        // The description includes its own operations.
+        let all = operations + own(json: "", page: "")
+        return own(json: OpenAPIDocument(all, url: url).json, page: DescriptionPage(all).html)
+    }
+
+    private static func own(json: String, page: String) -> [APIOperation] {
+        let html = "text/html; charset=utf-8"
+        return [
             APIOperation(
-                APIEndpoint(.get, "/v1/openapi.json", for: .everybody) { _ in ConsoleAnswer(body: "{}") },
+                APIEndpoint(.get, "/v1/openapi.json", for: .everybody) { _ in ConsoleAnswer(body: json) },
                 .description,
                 "This description.",
                 .json(["type": "object"])
             ),
             APIOperation(
-                APIEndpoint(.get, "/v1/docs", for: .everybody) { _ in ConsoleAnswer(body: "") },
+                APIEndpoint(.get, "/v1/docs", for: .everybody) { _ in
+                    var answer = ConsoleAnswer(body: page)
+                    answer.contentType = html
+                    answer.fields["content-security-policy"] = DescriptionPage.policy
+                    return answer
+                },
                 .description,
                 "This description as a web page.",
-                .text("text/html; charset=utf-8")
+                .text(html)
             ),
         ]
-        let json = OpenAPIDocument(operations + own, url: url).json
-        let page = DescriptionPage(operations + own).html
-        return [
-            own[0].answering { ConsoleAnswer(body: json) },
-            own[1].answering {
-                var answer = ConsoleAnswer(body: page)
-                answer.contentType = "text/html; charset=utf-8"
-                answer.fields["content-security-policy"] = DescriptionPage.policy
-                return answer
-            },
-        ]
-    }
-}
-
-extension APIOperation {
-    /// Returns the operation with a constant response.
-    fileprivate func answering(_ answer: @escaping @Sendable () -> ConsoleAnswer) -> APIOperation {
-        APIOperation(
-            APIEndpoint(endpoint.method, endpoint.path, for: endpoint.access) { _ in answer() },
-            group,
-            summary,
-            content
-        )
     }
 }

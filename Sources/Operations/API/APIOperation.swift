@@ -4,6 +4,7 @@ import Dispatch
 import Foundation
 import JSON
 import NIOCore
+import Push
 import Rules
 
 /// An endpoint with its entry in the API's description.
@@ -146,25 +147,13 @@ extension APIError {
 /// The JSON object in a request's body.
 struct RequestObject {
     let object: JSONObject
-    private let text: String
 
     /// Throws an ``APIError`` if the body is not a JSON object, or has a member that is not in `members`.
     init(_ call: APICall, members: [String]) throws(APIError) {
-        guard let text = String(validating: call.body.readableBytesView, as: UTF8.self) else {
-            throw APIError(400, "the body: expected JSON in UTF-8")
-        }
-        let value: JSONValue
-        do {
-            value = try JSONValue(parsing: text)
-        } catch {
-            throw APIError(400, "the body: \(error)")
-        }
-        guard case .object(let object) = value else { throw APIError(400, "the body: expected a JSON object") }
+        object = try JSONObject(call.body)
         if let unknown = object.members.first(where: { !members.contains($0.name) }) {
             throw APIError(400, "\(unknown.name.prefix(40)): expected \(members.joined(separator: ", "))")
         }
-        self.object = object
-        self.text = text
     }
 
     func has(_ name: String) -> Bool { object.members.contains { $0.name == name } }
@@ -212,11 +201,8 @@ struct RequestObject {
 
     /// Returns the JSON text of an object. Throws an ``APIError`` if it is missing.
     func json(_ name: String) throws(APIError) -> [UInt8] {
-        guard case .object? = object[name],
-            let whole = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any],
-            let part = whole[name] as? [String: Any], let data = try? JSONSerialization.data(withJSONObject: part)
-        else { throw APIError(400, "\(name): expected an object") }
-        return Array(data)
+        guard let value = object[name], case .object = value else { throw APIError(400, "\(name): expected an object") }
+        return Array(value.json.utf8)
     }
 
     /// Nil if the member is missing. A null is an error unless `read` accepts it.
@@ -228,5 +214,22 @@ struct RequestObject {
         guard let member = object.members.first(where: { $0.name == name }) else { return nil }
         guard let value = read(member.value) else { throw APIError(400, "\(name): expected \(expected)") }
         return value
+    }
+}
+
+extension JSONObject {
+    /// Parses the body of a request. Throws an ``APIError`` if it is not a JSON object.
+    init(_ body: ByteBuffer) throws(APIError) {
+        guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
+            throw APIError(400, "the body: expected JSON in UTF-8")
+        }
+        let value: JSONValue
+        do {
+            value = try JSONValue(parsing: text)
+        } catch {
+            throw APIError(400, "the body: \(error)")
+        }
+        guard case .object(let object) = value else { throw APIError(400, "the body: expected a JSON object") }
+        self = object
     }
 }

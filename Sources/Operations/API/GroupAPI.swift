@@ -46,8 +46,8 @@ struct GroupAPI {
                 try OperatorWords.key(text, "after")
             }
             let found = try registry.members(of: Self.name(call), after: after, limit: Self.page + 1)
-            let shown = found.prefix(Self.page)
-            return GroupMembers(accounts: shown.map(\.hex), next: found.count > shown.count ? shown.last?.hex : nil)
+            let (shown, last) = found.page(Self.page)
+            return GroupMembers(accounts: shown.map(\.hex), next: last?.hex)
         }
     }
 

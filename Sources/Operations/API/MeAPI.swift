@@ -34,8 +34,7 @@ struct MeAPI {
             .me,
             "Returns your registrations, the effective settings, the results of your last events, and waiting pushes."
         ) { [view, rates] call in
-            let key = try call.key
-            try rates.admit(.looks, key)
+            let key = try rates.admit(.looks, call)
             return try await view.ownReport(of: key)
         }
     }
@@ -47,8 +46,7 @@ struct MeAPI {
             "Explains the results of one event for you: the decision of each stage.",
             [.path("event", .text(1_000), "64 hex digits, note1… or nevent1…, or a link with one.")]
         ) { [view, rates] call in
-            let key = try call.key
-            try rates.admit(.looks, key)
+            let key = try rates.admit(.looks, call)
             return try await view.ownEvent(call.path("event"), of: key)
         }
     }
@@ -63,8 +61,7 @@ struct MeAPI {
                 .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "Default: the device's own mode."),
             ]
         ) { [own, rates] call in
-            let key = try call.key
-            try rates.admit(.tests, key)
+            let key = try rates.admit(.tests, call)
             return try await own.test(call.path("device"), of: key, mode: call.query["mode"])
         }
     }
@@ -77,8 +74,7 @@ struct MeAPI {
             [Self.device],
             body: APIOperation.Body(schema: Self.wishes)
         ) { [view, rates] call in
-            let key = try call.key
-            try rates.admit(.changes, key)
+            let key = try rates.admit(.changes, call)
             let wishes = try RequestObject(call, members: PreferenceChange.members).object
             return try await view.changeOwn(call.path("device"), of: key, by: wishes)
         }
@@ -103,8 +99,7 @@ struct MeAPI {
             summary,
             [.path("app", .text(64), "The app's name."), .path("group", .text(GroupName.longest), "The group's name.")]
         ) { [rates] call in
-            let key = try call.key
-            try rates.admit(.changes, key)
+            let key = try rates.admit(.changes, call)
             guard let name = GroupName(app: call.path("app"), group: call.path("group")) else {
                 throw APIError(404, Sentence("no-group", "there is no such group"))
             }
@@ -119,19 +114,8 @@ struct MeAPI {
             "Forgets one of your devices until its app registers it again.",
             [Self.device]
         ) { [own, rates] call in
-            let key = try call.key
-            try rates.admit(.changes, key)
+            let key = try rates.admit(.changes, call)
             return try await DiskWork.run { try own.remove(call.path("device"), of: key) }
-        }
-    }
-}
-
-extension APICall {
-    /// The account that signed the request.
-    fileprivate var key: PublicKey {
-        get throws(APIError) {
-            guard let key = PublicKey(hex: try owner) else { throw APIError(401, "expected a signed request") }
-            return key
         }
     }
 }
@@ -160,7 +144,9 @@ private final class OwnRates: Sendable {
         self.now = now
     }
 
-    func admit(_ kind: Kind, _ key: PublicKey) throws(APIError) {
+    /// Returns the account that signed the request.
+    func admit(_ kind: Kind, _ call: APICall) throws(APIError) -> PublicKey {
+        guard let key = PublicKey(hex: try call.owner) else { throw APIError(401, "expected a signed request") }
         let place = Place(kind: kind, key: key)
         let pause: Duration? = state.withLock { state in
             if kind == .looks {
@@ -172,5 +158,6 @@ private final class OwnRates: Sendable {
         if let pause {
             throw APIError(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
         }
+        return key
     }
 }

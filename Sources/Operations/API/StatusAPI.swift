@@ -2,6 +2,7 @@ import Console
 import Core
 import JSON
 import PluginHost
+import Push
 import Rules
 import Storage
 
@@ -30,11 +31,8 @@ struct StatusAPI {
         APIOperation(
             APIEndpoint(.get, "/healthz", for: .everybody, isProbe: true) { [health] _ in
                 let stuck = await health.stuck(within: Self.timeout)
-                let parts = stuck.map(JSONText.quoted).joined(separator: ",")
-                return ConsoleAnswer(
-                    status: stuck.isEmpty ? 200 : 503,
-                    body: "{\"alive\":\(stuck.isEmpty),\"stuck\":[\(parts)]}\n"
-                )
+                let body: JSONValue = ["alive": .bool(stuck.isEmpty), "stuck": .texts(stuck)]
+                return ConsoleAnswer(status: stuck.isEmpty ? 200 : 503, body: body.json + "\n")
             },
             .now,
             "Returns whether the process responds; 503 if a part is stuck.",

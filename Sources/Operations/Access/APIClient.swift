@@ -79,17 +79,6 @@ package struct APIClient {
         return try answer.get()
     }
 
-    /// Returns the content of the response to a GET of `target`. Throws an ``OperationError``.
-    package func read<Content: OperatorAnswer>(_ target: String) async throws -> Content {
-        try await answer("GET", target)
-    }
-
-    /// Returns the content of the response to a POST of `target`, or to a request by another method. Throws an
-    /// ``OperationError``.
-    package func change<Content: OperatorAnswer>(_ target: String, by method: String = "POST") async throws -> Content {
-        try await answer(method, target)
-    }
-
     private func ask(
         _ method: String,
         _ target: String,

@@ -20,12 +20,6 @@ package struct OperationError: Error, Hashable, Sendable, CustomStringConvertibl
     /// The same as a code and values; nil if there is only `description`.
     private(set) var says: Statement?
 
-    init(kind: Kind, description: String, says: Statement? = nil) {
-        self.kind = kind
-        self.description = description
-        self.says = says
-    }
-
     static func invalid(_ description: String) -> OperationError {
         OperationError(kind: .invalid, description: description)
     }

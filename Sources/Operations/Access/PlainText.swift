@@ -40,6 +40,23 @@ extension QueueName {
     var words: String { "\(platform)/\(app)" }
 }
 
+extension Array {
+    /// Returns the first `limit` elements, and the last of them if there are more elements.
+    func page(_ limit: Int) -> (shown: [Element], last: Element?) {
+        let shown = Array(prefix(limit))
+        return (shown, count > limit ? shown.last : nil)
+    }
+
+    /// Returns the elements with the name of the member that reported them.
+    func named(_ name: String, by member: WritableKeyPath<Element, String?>) -> [Element] {
+        map { element in
+            var element = element
+            element[keyPath: member] = name
+            return element
+        }
+    }
+}
+
 extension String {
     /// The RFC 3339 time in this string, cut to minutes.
     var minute: String { "\(prefix(16))Z" }
@@ -105,6 +122,15 @@ enum OperatorWords {
             throw .invalid(Sentence("key", ["member": name], "\(name): expected 64 lowercase hex digits or npub1…"))
         }
         return key
+    }
+
+    /// Parses the parameter `seconds` of a request; nil if it is missing.
+    static func seconds(_ parameters: [String: String]) throws(OperationError) -> Duration? {
+        guard let text = parameters["seconds"] else { return nil }
+        guard let seconds = Int64(text), (1...315_360_000).contains(seconds) else {
+            throw .invalid("seconds: expected a number of seconds")
+        }
+        return .seconds(seconds)
     }
 
     static func mode(_ text: String) throws(OperationError) -> Mode {

@@ -67,7 +67,7 @@ extension APIClient {
 
     /// Returns the content of the response. Throws an ``OperationError``: the router's message for an error response,
     /// unreachable if there is no response.
-    func answer<Content: OperatorAnswer>(
+    package func answer<Content: OperatorAnswer>(
         _ method: String,
         _ target: String,
         body: Data? = nil

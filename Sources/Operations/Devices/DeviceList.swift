@@ -120,7 +120,7 @@ extension RouterOrFiles {
                     "a router runs here, and its configuration has no API to ask it by: stop it, or add api:"
                 )
             }
-            return try await APIClient(configuration: configuration).change("/v1/devices/\(device)", by: "DELETE")
+            return try await APIClient(configuration: configuration).answer("DELETE", "/v1/devices/\(device)")
         }
     }
 

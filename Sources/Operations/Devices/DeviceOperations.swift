@@ -34,11 +34,8 @@ package final class DeviceOperations: Sendable {
         let listings = try OperationError.attempt {
             try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: limit + 1)
         }
-        let shown = Array(listings.prefix(limit))
-        var list = DeviceList(
-            devices: reader.overviews(of: shown),
-            next: listings.count > shown.count ? shown.last?.device.rawValue : nil
-        )
+        let (shown, last) = listings.page(limit)
+        var list = DeviceList(devices: reader.overviews(of: shown), next: last?.device.rawValue)
         if previous == nil { list.waiting = try reader.waiting(for: key) }
         return list
     }

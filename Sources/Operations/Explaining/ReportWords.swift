@@ -9,9 +9,7 @@ import Registry
 /// Describes the reports of a delivery for people.
 enum ReportWords {
     static func words(_ report: TraceEntry.Report, reason: String) -> String {
-        guard let kind = DeliveryReport.Kind(rawValue: report.kind) else {
-            return report.kind
-        }
+        guard let kind = DeliveryReport.Kind(rawValue: report.kind) else { return report.kind }
         let answer = answer(report.status, reason, to: report.kind)
         let place = report.queue.words
         let attempt = report.attempt > 1 ? ", at the \(ordinal(report.attempt)) attempt" : ""

@@ -57,11 +57,9 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
 
     /// Asks the router that runs on this configuration; nil if none responds.
     package init?(ofRouterOn configuration: Configuration) async {
-        let client = try? APIClient(configuration: configuration)
-        guard let answer = try? await client?.ask("GET", "/v1/plugins"), answer.status == 200 else { return nil }
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        guard let found = try? decoder.decode(Self.self, from: Data(answer.body.utf8)) else { return nil }
+        guard let found: Self = try? await APIClient(configuration: configuration).answer("GET", "/v1/plugins") else {
+            return nil
+        }
         self = found
     }
 
@@ -78,11 +76,7 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
     ) -> PluginOverview {
         var whole = PluginOverview([], refusals: [])
         for (member, overview) in overviews {
-            whole.processes += overview.processes.map { process in
-                var process = process
-                process.member = member
-                return process
-            }
+            whole.processes += overview.processes.named(member, by: \.member)
             whole.refused += overview.refused.map { "\(member): \($0)" }
         }
         whole.members = members

@@ -81,13 +81,6 @@ package struct LogOperations: Sendable {
         guard let component = parameters["component"], let level = parameters["level"] else {
             throw .invalid("expected component= and level=")
         }
-        var span: Duration?
-        if let text = parameters["seconds"] {
-            guard let seconds = Int64(text), (1...315_360_000).contains(seconds) else {
-                throw .invalid("seconds: expected a number of seconds")
-            }
-            span = .seconds(seconds)
-        }
-        return try set(component, level, for: span)
+        return try set(component, level, for: OperatorWords.seconds(parameters))
     }
 }

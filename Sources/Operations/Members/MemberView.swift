@@ -199,14 +199,7 @@ package struct MemberView: Sendable {
 
 extension QueueDetails: JoinedAnswer {
     static func joined(_ answers: [(member: String, answer: QueueDetails)], _ asked: MembersAsked) -> QueueDetails {
-        let deliveries = answers.flatMap { member, answer in
-            answer.deliveries.map { delivery in
-                var delivery = delivery
-                delivery.item.member = member
-                return delivery
-            }
-        }
-        return QueueDetails(deliveries: deliveries, members: asked)
+        QueueDetails(deliveries: answers.flatMap { $1.deliveries.named($0, by: \.item.member) }, members: asked)
     }
 }
 

@@ -8,6 +8,7 @@ import NIOCore
 import Nostr
 import Pipeline
 import PluginHost
+import Push
 import Registry
 import Relays
 import Storage
@@ -311,15 +312,14 @@ struct Readiness {
     /// `details` must be set only for callers that may see names and reasons.
     func answer(details: Bool) -> ConsoleAnswer {
         let issues = issues.filter { $0.severity == .error && !Self.ofParts.contains($0.code) }
-        let reasons =
+        let reasons: [JSONValue] =
             details
-            ? issues.map { issue in
-                let message = String(issue.message.dropFirst(issue.code.count + 2))
-                return "{\"code\":\(JSONText.quoted(issue.code)),\"message\":\(JSONText.quoted(message))}"
+            ? issues.map {
+                ["code": .string($0.code), "message": .string(String($0.message.dropFirst($0.code.count + 2)))]
             }
-            : Set(issues.map(\.code)).sorted().map { "{\"code\":\(JSONText.quoted($0))}" }
-        let body = "{\"ready\":\(issues.isEmpty),\"not_ready\":[\(reasons.joined(separator: ","))]}\n"
-        return ConsoleAnswer(status: issues.isEmpty ? 200 : 503, body: body)
+            : Set(issues.map(\.code)).sorted().map { ["code": .string($0)] }
+        let body: JSONValue = ["ready": .bool(issues.isEmpty), "not_ready": .array(reasons)]
+        return ConsoleAnswer(status: issues.isEmpty ? 200 : 503, body: body.json + "\n")
     }
 }
 

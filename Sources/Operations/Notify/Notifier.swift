@@ -76,7 +76,7 @@ package final class Notifier: Sendable {
         let digest = SHA256.hash(body)
         let sender = SHA256.hash(Array(origin.sender.utf8))
         let key = origin.key.map { SHA256.hash(Array($0.utf8)) }
-        if let key, let known = try await disk({ [queue] in try queue.known(of: sender, key: key) }),
+        if let key, let known = try await DiskWork.run({ [queue] in try queue.known(of: sender, key: key) }),
             !known.events.isEmpty, known.createdAt > now() - RequestStore.lifetime
         {
             return .sent(try Self.receipt(known, for: digest))
@@ -127,7 +127,9 @@ package final class Notifier: Sendable {
 
     /// Finds a request here or, if another member took it, among the shared ones.
     private func find(_ id: [UInt8]) async throws -> RequestRecord? {
-        if let record = try await disk({ [queue] in try queue.find(id) }), !record.events.isEmpty || shared == nil {
+        if let record = try await DiskWork.run({ [queue] in try queue.find(id) }),
+            !record.events.isEmpty || shared == nil
+        {
             return record
         }
         return try await shared?.find(id)
@@ -144,7 +146,7 @@ package final class Notifier: Sendable {
         switch request.recipients {
         case .accounts(let keys): return Audience(accounts: Array(Set(keys)).sorted { $0.hex < $1.hex })
         case .devices(let devices):
-            return try await disk { [registry] in
+            return try await DiskWork.run { [registry] in
                 var accounts: Set<PublicKey> = []
                 var unknown: [DeviceID] = []
                 for device in devices {
@@ -165,7 +167,7 @@ package final class Notifier: Sendable {
                 return Audience(accounts: accounts.sorted { $0.hex < $1.hex }, unknown: unknown)
             }
         case .group(let name):
-            return try await disk { [registry] in Audience(accounts: try registry.members(of: name)) }
+            return try await DiskWork.run { [registry] in Audience(accounts: try registry.members(of: name)) }
         case .app(let app, let signal):
             guard
                 isScanning.withLock({ isScanning in
@@ -174,7 +176,7 @@ package final class Notifier: Sendable {
                 })
             else { throw APIError(503, "a request for all users of an app is in progress", retryAfter: 2) }
             defer { isScanning.withLock { $0 = false } }
-            return try await disk { [registry] in
+            return try await DiskWork.run { [registry] in
                 try Self.users(of: app, wanting: signal, request.order, in: registry)
             }
         }
@@ -207,7 +209,7 @@ package final class Notifier: Sendable {
         if let counted = audience.devices {
             devices = counted
         } else {
-            devices = try await disk { [registry] in
+            devices = try await DiskWork.run { [registry] in
                 try audience.accounts.reduce(0) { count, account in
                     try count + registry.devices(of: account).count { request.order.includes($0) }
                 }
@@ -240,9 +242,6 @@ package final class Notifier: Sendable {
         }
     }
 
-    private func disk<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await DiskWork.run(body)
-    }
 }
 
 extension NotificationOrder {

@@ -74,16 +74,7 @@ struct NotifyRequest: Sendable {
 
     /// Throws an ``APIError`` that lists all errors.
     init(_ body: ByteBuffer, _ terms: Terms) throws(APIError) {
-        guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
-            throw APIError(400, "the body: expected JSON in UTF-8")
-        }
-        let value: JSONValue
-        do {
-            value = try JSONValue(parsing: text)
-        } catch {
-            throw APIError(400, "the body: \(error)")
-        }
-        guard case .object(let object) = value else { throw APIError(400, "the body: expected a JSON object") }
+        let object = try JSONObject(body)
         var mistakes = Mistakes()
         let target = Target(object, terms, &mistakes)
         let content = Self.content(object, target, terms, &mistakes)

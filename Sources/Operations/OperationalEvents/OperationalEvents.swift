@@ -234,15 +234,11 @@ struct OperationalEvent: Sendable, Equatable {
     private var data: String {
         var json = JSONLine()
         json.add("words", words)
-        addDetails(to: &json)
-        return json.text
-    }
-
-    func addDetails(to json: inout JSONLine) {
         json.add("device", device.map { Int64($0.rawValue) })
         json.add("platform", queue?.platform)
         json.add("app", queue?.app)
         for detail in details { json.add(detail.name, detail.value) }
+        return json.text
     }
 
     /// The names of the additional members.

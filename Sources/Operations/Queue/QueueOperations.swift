@@ -58,7 +58,7 @@ package final class QueueOperations: Sendable {
             }
             return entries
         }
-        let shown = entries.prefix(request.limit)
+        let (shown, last) = entries.page(request.limit)
         // Failed deliveries that cannot be sent again are omitted.
         let couriers = couriers
         let kept = try OperationError.attempt {
@@ -75,8 +75,7 @@ package final class QueueOperations: Sendable {
                     item: QueueList.Item(entry, at: place, event: events[entry.id])
                 )
             },
-            next: entries.count > shown.count
-                ? shown.last.map { "\(PlacedCursor($0.place, QueueCursor(after: $0.entry)))" } : nil
+            next: last.map { "\(PlacedCursor($0.place, QueueCursor(after: $0.entry)))" }
         )
     }
 

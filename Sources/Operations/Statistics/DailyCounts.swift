@@ -96,10 +96,6 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
     /// The counts that are not written yet.
     package var pending: [DailyFigure: Int] { state.withLock { $0.figures } }
 
-    package func filtered(_ counts: [String: Int]) {}
-
-    package func leftOut(_ counts: [RuleValue: Int]) {}
-
     package func queuePaused(_ pause: QueuePause) {}
 
     package func queueResumed(_ queue: QueueName) {}

@@ -46,11 +46,7 @@ package struct ListenerList: OperatorAnswer, JoinedAnswer, Equatable {
         let names = lists.first?.answer.listeners.map(\.listener) ?? []
         let listeners = names.flatMap { name in
             lists.flatMap { member, list in
-                list.listeners.filter { $0.listener == name }.map { listener in
-                    var listener = listener
-                    listener.member = member
-                    return listener
-                }
+                list.listeners.filter { $0.listener == name }.named(member, by: \.member)
             }
         }
         return ListenerList(listeners: listeners, members: members)

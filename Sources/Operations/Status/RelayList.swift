@@ -113,11 +113,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
     static func joined(_ lists: [(member: String, answer: RelayList)], _ members: MembersAsked) -> RelayList {
         var whole = RelayList([])
         for (member, list) in lists {
-            whole.relays += list.relays.map { relay in
-                var relay = relay
-                relay.member = member
-                return relay
-            }
+            whole.relays += list.relays.named(member, by: \.member)
             // All members share the registry, which contains the rules.
             if whole.blocked.isEmpty { whole.blocked = list.blocked }
         }

@@ -333,13 +333,7 @@ extension RouterStatus: JoinedAnswer {
     }
 
     private static func issues(_ members: [(member: String, answer: RouterStatus)]) -> [Issue] {
-        let all = members.flatMap { name, status in
-            status.issues.map { issue in
-                var issue = issue
-                issue.member = name
-                return issue
-            }
-        }
+        let all = members.flatMap { $1.issues.named($0, by: \.member) }
         let isFed = members.contains { $0.answer.issues.allSatisfy { $0.code != noSource } }
         return merged(all.filter { !isFed || $0.code != noSource }, by: \.name, adding: { $0.add($1) })
     }

@@ -300,13 +300,6 @@ package struct RulesDiff: OperatorAnswer {
     /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
-    init(hours: Int, events: Int, since: String?, newKinds: [Int]) {
-        self.hours = hours
-        self.events = events
-        self.since = since
-        self.newKinds = newKinds
-    }
-
     package var text: String {
         var lines = ["\(events) events of the last \(hours) h, \(differing) would become something else"]
         for each in list {

@@ -18,11 +18,6 @@ package struct TrialReport: Sendable {
     /// One for each platform; empty if no notification is sent.
     package var deliveries: [TrialDelivery] = []
 
-    init(subject: TrialSubject, decision: TrialEvaluator.Decision) {
-        self.subject = subject
-        self.decision = decision
-    }
-
     /// Why no notification is sent; `nil` if one is sent.
     package var silence: String? {
         if case .silent(let reason, _) = decision { return reason.words }

@@ -137,7 +137,7 @@ extension RouterOrFiles {
         do {
             return try OperatorAccess(configuration, for: .changing).users.decide(request)
         } catch let error as StoreLockError where error.isOfStoreInUse {
-            return try await APIClient(configuration: configuration).change(target(of: request))
+            return try await APIClient(configuration: configuration).answer("POST", target(of: request))
         }
     }
 
@@ -168,19 +168,12 @@ extension AccessRequest {
         guard let verb = Verb(rawValue: verb), let subject = parameters["subject"] else {
             throw .invalid("expected subject=, and one of block, unblock, allow or disallow")
         }
-        var span: Duration?
-        if let text = parameters["seconds"] {
-            guard let seconds = Int64(text), (1...315_360_000).contains(seconds) else {
-                throw .invalid("seconds: expected a number of seconds")
-            }
-            span = .seconds(seconds)
-        }
         self.init(
             verb,
             subject,
             kind: isRelay ? .relay : parameters["kind"].flatMap { AccessSubject.Kind(rawValue: $0) },
             reason: parameters["reason"] ?? "",
-            span: span
+            span: try OperatorWords.seconds(parameters)
         )
     }
 }

@@ -69,12 +69,9 @@ package final class UserOperations: Sendable {
                 )
             )
         }
-        let shown = Array(found.prefix(limit))
+        let (shown, last) = found.page(limit)
         let pushes = lastPushes(to: shown.flatMap(\.devices))
-        return UserList(
-            users: shown.map { report($0, pushes) },
-            next: found.count > shown.count ? shown.last?.account.hex : nil
-        )
+        return UserList(users: shown.map { report($0, pushes) }, next: last?.account.hex)
     }
 
     /// `key` is 64 hex digits or npub1…. Throws an ``OperationError`` if it is unknown.

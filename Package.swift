@@ -340,7 +340,7 @@ let router: [[Target]] = [
         uses: [
             "RouterConfiguration", "JSON", "Nostr", "Cipher", "Push", "Relays", "Registry",
             "Observability", "Pipeline", "Rules", "Listeners", "WebIngress", "Console", "Delivery", "PluginHost",
-            "HTTPClient", "Storage", "CPrivileges", "CBuild", grdb, logging, nio, nioPosix, nioHTTP1,
+            "HTTPClient", "Storage", "CBuild", grdb, logging, nio, nioPosix, nioHTTP1,
         ],
         tests: ["CommandTestSupport"]
     ),
@@ -377,9 +377,9 @@ let router: [[Target]] = [
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "CAllocator", "CarillonRouter", "Cluster", "Console", "Operations", "RouterConfiguration", "PluginHost",
-                "PluginConformance", "Setup", "Nostr", "Cipher", "Push", "Storage", "Registry", argumentParser,
-                lifecycle, unixSignals, logging,
+                "CAllocator", "CPrivileges", "CarillonRouter", "Cluster", "Console", "Operations",
+                "RouterConfiguration", "PluginHost", "PluginConformance", "Setup", "Nostr", "Cipher", "Push",
+                "Storage", "Registry", argumentParser, lifecycle, unixSignals, logging,
             ],
             path: "Sources/CLI/CarillonCLI",
             linkerSettings: shipped("$ORIGIN/../lib/carillon")

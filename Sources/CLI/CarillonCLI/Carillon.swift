@@ -1,4 +1,5 @@
 import ArgumentParser
+import CPrivileges
 import CarillonRouter
 import Foundation
 import Glibc
@@ -172,5 +173,36 @@ extension OwnerCommand {
             Terminal.error("\(error)")
             throw ExitCode(1)
         }
+    }
+}
+
+extension FolderOwner {
+    /// Starts this program again as the user who owns the directory of `path`, with root's permission to read. Does
+    /// nothing if root owns it. Call it first, because earlier actions of the program would happen twice.
+    ///
+    /// Throws an ``OperationError`` if that fails. The process must end then.
+    static func startAgain(asOwnerOf path: String) throws(OperationError) {
+        guard let owner = FolderOwner(ofFolderOf: path) else { return }
+        var number = carillon_become(owner.user, owner.group, true)
+        if number == 0 {
+            execv("/proc/self/exe", CommandLine.unsafeArgv)
+            number = errno
+        }
+        throw owner.cannotAct(path, number)
+    }
+
+    /// Permanently switches this process from root to this user. `path` is in the user's directory.
+    ///
+    /// Throws an ``OperationError`` if that fails. The process must end then.
+    func become(_ path: String) throws(OperationError) {
+        let number = carillon_become(user, group, false)
+        guard number == 0 else { throw cannotAct(path, number) }
+    }
+
+    private func cannotAct(_ path: String, _ number: Int32) -> OperationError {
+        .unavailable(
+            "the folder of \(path) belongs to user \(user), and root cannot act as that user here "
+                + "(\(String(cString: strerror(number)))): run this as that user, as with \(command("carillon …"))"
+        )
     }
 }

@@ -1,4 +1,3 @@
-import CPrivileges
 import Cipher
 import Foundation
 import Glibc
@@ -162,35 +161,6 @@ package struct FolderOwner: Hashable, Sendable {
         if status.st_uid == user { return true }
         let wanted = isWritten ? S_IRGRP | S_IWGRP : S_IRGRP
         return status.st_gid == group && status.st_mode & wanted == wanted
-    }
-
-    /// Starts this program again as the user who owns the directory of `path`, with root's permission to read. Does
-    /// nothing if root owns it. Call it first, because earlier actions of the program would happen twice.
-    ///
-    /// Throws an ``OperationError`` if that fails. The process must end then.
-    package static func startAgain(asOwnerOf path: String) throws(OperationError) {
-        guard let owner = FolderOwner(ofFolderOf: path) else { return }
-        var number = carillon_become(owner.user, owner.group, true)
-        if number == 0 {
-            execv("/proc/self/exe", CommandLine.unsafeArgv)
-            number = errno
-        }
-        throw owner.cannotAct(path, number)
-    }
-
-    /// Permanently switches this process from root to this user. `path` is in the user's directory.
-    ///
-    /// Throws an ``OperationError`` if that fails. The process must end then.
-    package func become(_ path: String) throws(OperationError) {
-        let number = carillon_become(user, group, false)
-        guard number == 0 else { throw cannotAct(path, number) }
-    }
-
-    private func cannotAct(_ path: String, _ number: Int32) -> OperationError {
-        .unavailable(
-            "the folder of \(path) belongs to user \(user), and root cannot act as that user here "
-                + "(\(String(cString: strerror(number)))): run this as that user, as with \(command("carillon …"))"
-        )
     }
 
     /// Returns the command that runs `words` as this user when root enters it.

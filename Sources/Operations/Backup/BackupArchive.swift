@@ -2,6 +2,7 @@ import Cipher
 import Core
 import Foundation
 import Glibc
+import Nostr
 
 /// An input file of a backup.
 struct BackupInput: Sendable {
@@ -46,9 +47,7 @@ struct BackupWriter {
         let place = folder + "/" + BackupManifest.folder
         guard mkdir(place, 0o700) == 0 else { throw BackupError.failure("create", place) }
         for (name, content) in [(BackupManifest.name, try manifest.json), (BackupManifest.sumsName, manifest.sums)] {
-            guard NewSecretFile.create(place + name, content) == 0 else {
-                throw BackupError.failure("create", place + name)
-            }
+            try NewSecretFile.make(place + name, content)
         }
         for input in inputs {
             // tar changes the working directory.
@@ -263,6 +262,10 @@ struct BackupManifest: Codable, Sendable, Hashable {
         (self.identity, self.devices, self.waiting) = (identity, devices, waiting)
         (self.isFinal, self.files) = (isFinal, files)
     }
+
+    var madeAt: String { Timestamp(seconds: createdAt).rfc3339 }
+
+    var npub: String? { identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub) }
 
     /// The list of digests in the format of `sha256sum -c`.
     var sums: [UInt8] { Array(files.map { "\($0.sha256)  \($0.name)\n" }.joined().utf8) }

@@ -121,8 +121,7 @@ package struct BackupCreation {
         guard let content = FileManager.default.contents(atPath: path) else { return [] }
         let role = BackupRole.apiTokens
         let copy = work.file(role.rawValue)
-        let number = NewSecretFile.create(copy, Array(content))
-        guard number == 0 else { throw BackupError("cannot create \(copy): \(String(cString: strerror(number)))") }
+        try NewSecretFile.make(copy, Array(content))
         return [BackupInput(role: role, name: role.rawValue + ".json", path: copy, original: path)]
     }
 
@@ -260,9 +259,9 @@ package struct BackupReport: OperatorAnswer {
     ) {
         self.backup = backup
         self.isEncrypted = isEncrypted
-        madeAt = Timestamp(seconds: manifest.createdAt).rfc3339
+        madeAt = manifest.madeAt
         carillon = manifest.carillon
-        npub = manifest.identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub)
+        npub = manifest.npub
         hasKey = manifest.files.contains { $0.role == .key }
         self.keyFits = keyFits
         devices = contents.devices

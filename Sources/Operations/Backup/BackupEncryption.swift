@@ -1,3 +1,4 @@
+import Cipher
 import Foundation
 import Glibc
 
@@ -122,8 +123,16 @@ package struct BackupError: Error, Hashable, Sendable, CustomStringConvertible {
         BackupError("the backup is damaged: \(what). No part of it was used. Use another copy of the file")
     }
 
-    /// Describes the system call that just failed, from `errno`.
-    package static func failure(_ verb: String, _ path: String) -> BackupError {
-        BackupError("cannot \(verb) \(path): \(String(cString: strerror(errno)))")
+    /// Describes the system call that just failed, by default from `errno`.
+    package static func failure(_ verb: String, _ path: String, _ number: Int32 = errno) -> BackupError {
+        BackupError("cannot \(verb) \(path): \(String(cString: strerror(number)))")
+    }
+}
+
+extension NewSecretFile {
+    /// Makes a file that only this user can read. Throws a ``BackupError``; `verb` starts its message.
+    static func make(_ path: String, _ content: [UInt8] = [], verb: String = "create") throws(BackupError) {
+        let number = create(path, content)
+        guard number == 0 else { throw .failure(verb, path, number) }
     }
 }

@@ -162,12 +162,11 @@ package struct BackupRestore {
             store: store,
             key: hasKey ? keyFile : nil,
             files: others ? staged.filesFolder : nil,
-            npub: manifest.identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub),
+            npub: manifest.npub,
             devices: before.devices,
             waiting: dropsWaiting ? 0 : before.waiting,
             dropped: dropped,
-            madeAt: BackupReport(manifest, before, backup: path, isEncrypted: unpacked.isEncrypted, keyFits: nil)
-                .madeAt,
+            madeAt: manifest.madeAt,
             next: next(manifest, before, hasKey: hasKey, hasOthers: others)
         )
     }
@@ -182,10 +181,7 @@ package struct BackupRestore {
             guard let bytes = FileManager.default.contents(atPath: file) else {
                 throw BackupError("cannot read \(file)")
             }
-            let number = NewSecretFile.create(keyFile, Array(bytes))
-            guard number == 0 else {
-                throw BackupError("cannot create \(keyFile): \(String(cString: strerror(number)))")
-            }
+            try NewSecretFile.make(keyFile, Array(bytes))
         }
         unlink(file)
     }
@@ -200,8 +196,9 @@ package struct BackupRestore {
         if hasKey {
             steps.append("in the configuration, set store.path to \(store) and identity.key_file to \(keyFile)")
         } else {
-            let key = manifest.identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub) ?? "the router"
-            steps.append("put the key of \(key) at the path in identity.key_file; it is not in the backup")
+            steps.append(
+                "put the key of \(manifest.npub ?? "the router") at the path in identity.key_file; it is not in the backup"
+            )
             steps.append("in the configuration, set store.path to \(store)")
         }
         if hasOthers { steps.append("look through \(store)-files and move the files that you need to their places") }

@@ -117,9 +117,7 @@ package struct StoreMigration {
     }
 
     private func makeFolder() throws {
-        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-            throw BackupError("cannot create \(folder): \(String(cString: strerror(errno)))")
-        }
+        guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw BackupError.failure("create", folder) }
     }
 
     private func copy(
@@ -145,9 +143,7 @@ package struct StoreMigration {
             throw BackupError("\(configuration.keyFile) is not the key that \(from) was made with: nothing was moved")
         }
         if let tokens = FileManager.default.contents(atPath: TokenFile(configuration).path) {
-            let place = staged.place(of: .apiTokens)
-            let number = NewSecretFile.create(place, Array(tokens))
-            guard number == 0 else { throw BackupError("cannot create \(place): \(String(cString: strerror(number)))") }
+            try NewSecretFile.make(staged.place(of: .apiTokens), Array(tokens))
         }
         try copySecrets()
         try reached(.copied)
@@ -168,8 +164,7 @@ package struct StoreMigration {
                 guard there == bytes else { throw BackupError("\(target) exists with other content: move it away") }
                 continue
             }
-            let number = NewSecretFile.create(target, Array(bytes))
-            guard number == 0 else { throw BackupError("cannot write \(target): \(String(cString: strerror(number)))") }
+            try NewSecretFile.make(target, Array(bytes), verb: "write")
         }
     }
 }
@@ -275,7 +270,7 @@ package struct StagedStore {
             if FileManager.default.fileExists(atPath: place(of: role)) { try flush(place(of: role)) }
         }
         try flush(place(of: nil))
-        guard NewSecretFile.create(marker, []) == 0 else { throw BackupError.failure("create", marker) }
+        try NewSecretFile.make(marker)
         try flush(folder)
         try reached(.ready)
     }

@@ -166,7 +166,7 @@ private final class SnapshotSource {
     /// `progress` receives bytes.
     func copy(to target: String, _ pagesPerStep: CInt, progress: @escaping (Int64) -> Void) throws {
         // Creates the file with access only for this user.
-        guard NewSecretFile.create(target, []) == 0 else { throw BackupError.failure("create", target) }
+        try NewSecretFile.make(target)
         let copy = try DatabaseQueue(path: target)
         defer { try? copy.close() }
         try copy.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }

@@ -325,36 +325,20 @@ package struct RulesDiff: OperatorAnswer {
     }
 }
 
-/// A command's request to the running router to compare rules.
-package struct RulesDiffRequest: Encodable, Sendable {
-    private enum CodingKeys: CodingKey {
-        case rules, file, hours
-    }
-
-    private let rules: String?
-    private let path: String?
-    private let file: String?
-    private let hours: Int
-
-    /// Default for `rules`: the files on disk. With a `file`, the rules replace that file. `path` is where the rules
-    /// were read.
-    package init(rules: String?, of path: String?, file: String?, hours: Int) {
-        self.rules = rules
-        self.path = path
-        self.file = file
-        self.hours = hours
-    }
-
+extension RouterOrFiles {
+    /// Asks the running router to compare rules. Default for `rules`: the files on disk. With a `file`, the rules
+    /// replace that file. `path` is where the rules were read.
+    ///
     /// Throws an ``OperationError``, or `Diagnostics` if the API's token cannot be read.
-    package func ask(_ configuration: Configuration) async throws -> RulesDiff {
+    package func compare(rules: String?, of path: String?, file: String?, hours: Int) async throws -> RulesDiff {
+        struct Request: Encodable {
+            var rules: String?
+            var file: String?
+            var hours: Int
+        }
+        let body = try JSONEncoder().encode(Request(rules: rules, file: file, hours: hours))
         do {
-            return try await RouterOrFiles(configuration: configuration).require(
-                "POST",
-                "/v1/rules/diff",
-                [:],
-                body: JSONEncoder().encode(self),
-                toDo: "compare rules"
-            )
+            return try await require("POST", "/v1/rules/diff", [:], body: body, toDo: "compare rules")
         } catch let failure as OperationError {
             // The router knows only the text, so the error gets the file's path here.
             guard let path else { throw failure }

@@ -149,7 +149,8 @@ struct RulesDiffCommand: AsyncParsableCommand {
         let text = try rules.map { path in try Terminal.printingMistakes { try RulesFiles.text(of: path) } }
         let file = inPlaceOf.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
         let diff = try await Asking.run {
-            try await RulesDiffRequest(rules: text, of: rules, file: file, hours: hours).ask(configuration)
+            try await RouterOrFiles(configuration: configuration)
+                .compare(rules: text, of: rules, file: file, hours: hours)
         }
         options.show(diff)
     }

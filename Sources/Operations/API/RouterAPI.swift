@@ -1,7 +1,9 @@
 import Console
 import Core
 import Delivery
+import JSON
 import PluginHost
+import Push
 import RouterConfiguration
 import Rules
 import Storage
@@ -79,4 +81,190 @@ package enum ReloadResult: Sendable {
     case refused(Diagnostics)
     /// Another reload is in progress.
     case busy
+}
+
+/// Endpoints for the router's state: health, metrics, issues, plugins, counts, log levels, and the reload of its
+/// configuration.
+struct StatusAPI {
+    /// The timeout of health checks.
+    private static let timeout: Duration = .seconds(5)
+
+    let health: RouterHealth
+    let metrics: RouterMetrics
+    let view: MemberView
+    let logs: LogOperations
+    let hasOpenMetrics: Bool
+    let reload: @Sendable () async -> ReloadResult
+
+    var operations: [APIOperation] {
+        [
+            alive, ready, numbers, overview, issues, ways, plugin, counts, levels, setLevel, reloading,
+        ]
+    }
+
+    // MARK: For monitoring
+
+    private var alive: APIOperation {
+        APIOperation(
+            APIEndpoint(.get, "/healthz", for: .everybody, isProbe: true) { [health] _ in
+                let stuck = await health.stuck(within: Self.timeout)
+                let body: JSONValue = ["alive": .bool(stuck.isEmpty), "stuck": .texts(stuck)]
+                return ConsoleAnswer(status: stuck.isEmpty ? 200 : 503, body: body.json + "\n")
+            },
+            .now,
+            "Returns whether the process responds; 503 if a part is stuck.",
+            .json(
+                [
+                    "type": "object", "required": ["alive", "stuck"],
+                    "properties": [
+                        "alive": ["type": "boolean"], "stuck": ["type": "array", "items": ["type": "string"]],
+                    ],
+                ]
+            )
+        )
+    }
+
+    private var ready: APIOperation {
+        APIOperation(
+            APIEndpoint(.get, "/readyz", for: .everybody, isProbe: true) { [health] call in
+                let readiness = await health.readiness(within: Self.timeout)
+                return readiness.answer(details: call.principal?.isAgent ?? false)
+            },
+            .now,
+            "Returns whether the router is ready to push; 503 if not. Clients with a token get the reasons.",
+            .json(
+                [
+                    "type": "object", "required": ["ready", "not_ready"],
+                    "properties": [
+                        "ready": ["type": "boolean"],
+                        "not_ready": [
+                            "type": "array",
+                            "items": [
+                                "type": "object", "required": ["code"],
+                                "properties": ["code": ["type": "string"], "message": ["type": "string"]],
+                            ],
+                        ],
+                    ],
+                ]
+            )
+        )
+    }
+
+    private var numbers: APIOperation {
+        APIOperation(
+            APIEndpoint(.get, "/metrics", for: hasOpenMetrics ? .everybody : .scope(.read)) { [metrics] _ in
+                .metrics(await metrics.families())
+            },
+            .now,
+            "Metrics for Prometheus.",
+            .text(Exposition.contentType)
+        )
+    }
+
+    // MARK: For operators
+
+    private var overview: APIOperation {
+        .report(.get("/v1/status"), .now, "Returns the router's status, problems and fixes.") { [view] _ in
+            try await view.status(within: Self.timeout)
+        }
+    }
+
+    private var issues: APIOperation {
+        .report(.get("/v1/issues"), .now, "Lists all problems and their fixes.") { [view] _ in
+            IssueList(issues: try await view.status(within: Self.timeout).issues)
+        }
+    }
+
+    private var ways: APIOperation {
+        .report(
+            .get("/v1/listeners"),
+            .now,
+            "Lists where events, registrations and requests come from, and what was rejected there."
+        ) { [view] _ in try await view.listeners.whole(NoParameters()) }
+    }
+
+    private var plugin: APIOperation {
+        .report(.get("/v1/plugins"), .router, "Lists plugin processes, and plugins that were rejected.") {
+            [view] _ in try await view.plugins.whole(NoParameters())
+        }
+    }
+
+    private var counts: APIOperation {
+        .report(
+            .get("/v1/stats"),
+            .now,
+            "Returns counts by day: devices, and the results of events and pushes.",
+            [
+                .query("days", .integer(1...Int64(StatisticsOperations.daysKept)), "Days, with today. Default: 7."),
+                .query("by", .choice(StatisticsReport.Division.allCases.map(\.rawValue)), "Groups the counts."),
+            ]
+        ) { [view] call in try await view.counts.whole(call.query) }
+    }
+
+    private var levels: APIOperation {
+        .report(.get("/v1/logs"), .router, "Returns the log levels.") { [logs] _ in logs.report }
+    }
+
+    private var setLevel: APIOperation {
+        .report(
+            .post("/v1/logs"),
+            .router,
+            "Sets the log level of a component.",
+            [
+                .query("component", .text(60), "a component, or all", isRequired: true),
+                .query("level", .text(20), "a level, or default", isRequired: true),
+                .query("seconds", .integer(1...315_360_000), "The duration in seconds. Default: until a reload."),
+            ]
+        ) { [logs] call in try logs.set(call.query) }
+    }
+
+    private var reloading: APIOperation {
+        .report(
+            .post("/v1/reload"),
+            .router,
+            "Reloads the configuration. An invalid one is rejected with its errors, and the old one stays active."
+        ) { [reload] _ in
+            switch await reload() {
+            case .done(let restart, let warnings, let refused):
+                return ReloadReport(
+                    reloaded: true,
+                    needsRestart: restart,
+                    warnings: warnings.map(\.description),
+                    refused: refused.map(\.description)
+                )
+            case .refused(let mistakes):
+                throw APIError(
+                    422,
+                    "the new configuration has errors; the old one stays active",
+                    lists: ["mistakes": mistakes.all.map(\.description)]
+                )
+            case .busy: throw APIError(409, "another reload is in progress: try again in a moment", retryAfter: 1)
+            }
+        }
+    }
+}
+
+extension APIPrincipal {
+    fileprivate var isAgent: Bool {
+        if case .agent = self { true } else { false }
+    }
+}
+
+/// The current issues of a running router.
+package struct IssueList: OperatorAnswer, Equatable {
+    package var issues: [RouterStatus.Issue]
+
+    package var text: String { issues.map { "\($0.message)\n   \($0.fix)" }.joined(separator: "\n") }
+}
+
+/// The result of a successful reload.
+struct ReloadReport: OperatorAnswer {
+    var reloaded: Bool
+    /// Keys whose changes require a restart.
+    var needsRestart: [String]
+    var warnings: [String]
+    /// Rejected plugins.
+    var refused: [String]
+
+    var text: String { "reloaded" }
 }

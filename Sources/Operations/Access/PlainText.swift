@@ -67,6 +67,14 @@ extension String {
     func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }
 
+extension String? {
+    /// The RFC 3339 time in this string, cut to minutes; "-" if there is none.
+    var minute: String { map(\.minute) ?? "-" }
+
+    /// The same, cut to seconds.
+    var second: String { map(\.second) ?? "-" }
+}
+
 /// Quotes arguments of a command that a person copies into a shell.
 package enum ShellWord {
     /// Returns `text` as one shell word, quoted only if necessary.

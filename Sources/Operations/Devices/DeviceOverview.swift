@@ -1,5 +1,6 @@
 import Console
 import Core
+import Foundation
 import Nostr
 import Observability
 import Pipeline
@@ -168,53 +169,6 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
     }
 }
 
-/// Explains for people why devices with their own keys get no notifications.
-enum IdentityWords {
-    static let silentList =
-        "the newest kind 10050 of its user lists no devices; a newer one that lists this device ends that"
-    static let waitsForCode = "its target is another account's; it waits for the code that was pushed there"
-
-    static func waiting(_ key: String) -> String {
-        "until the newest kind 10050 of theirs has [\"device\", \"\(key)\"]"
-    }
-
-    /// Returns the sentences that `explain` adds to the results of an event.
-    static func sentences(
-        of account: PublicKey,
-        waiting: [WaitingDevice],
-        _ devices: [DeviceOverview]
-    ) -> [Sentence] {
-        let npub = NIP19.npub(account)
-        let registrations = waiting.map { waiting in
-            Sentence(
-                "advice-unlisted",
-                ["account": npub, "key": waiting.key],
-                "A registration of \(npub) waits, and sends no notifications \(Self.waiting(waiting.key))."
-            )
-        }
-        return registrations
-            + devices.compactMap { device in
-                let head = "Device \(device.device) of \(npub)"
-                var values = ["account": npub, "device": "\(device.device)"]
-                if device.waitsForCode {
-                    return Sentence("advice-needs-code", values, "\(head) is not woken: \(waitsForCode).")
-                }
-                if let suspension = device.suspension {
-                    values["since"] = device.failingSince
-                    return Sentence("advice-switched-off", values, "\(head) is not woken: \(suspension).")
-                }
-                return device.countsUntil.map { until in
-                    values["until"] = until
-                    return Sentence(
-                        "advice-counts-until",
-                        values,
-                        "\(head) is woken until \(until) only: \(silentList)."
-                    )
-                }
-            }
-    }
-}
-
 /// A device's notification preferences, and the effective values.
 package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
     /// Quiet hours as a registration spells them.
@@ -325,5 +279,81 @@ extension DevicePreferencesOverview.Filter {
         case .some(true): "\(name) off: requested, but not in the configuration"
         case .some(false): "\(name) on for every device, though the device requested it off"
         }
+    }
+}
+
+/// One page of devices in the order of their numbers.
+package struct DeviceList: OperatorAnswer, Equatable {
+    package var devices: [DeviceOverview]
+    /// The last device of this page; nil on the last page.
+    package var next: Int64?
+    /// On the first page: registrations that have no effect until the kind 10050 of their root identity names the key
+    /// that signed them.
+    package var waiting: [WaitingDevice] = []
+    /// The members that were asked; nil if the router is not in a cluster.
+    package var members: MembersAsked?
+
+    package var text: String {
+        let lines = [devices.isEmpty ? "no devices" : table(withHead: true)] + waiting.map(\.text) + missing
+        return lines.joined(separator: "\n")
+    }
+
+    /// The members that did not respond, one line each.
+    package var missing: [String] { members?.lines ?? [] }
+
+    /// Returns a row for each device, with columns as wide as necessary.
+    package func table(withHead: Bool) -> String {
+        let head = [
+            "DEVICE", "ACCOUNT", "NAME", "PLATFORM", "MODE", "LAST SUCCESS", "LAST ERROR", "TODAY", "NEXT PUSH",
+        ]
+        return TextTable.lines((withHead ? [head] : []) + devices.map(\.row)).joined(separator: "\n")
+    }
+}
+
+extension DeviceOverview {
+    fileprivate var row: [String] {
+        let error = lastError.map { error in
+            let words = ReportWords.short(kind: error.outcome, status: error.status ?? 0, reason: error.reason ?? "")
+            return "\(error.at.minute) \(words)"
+        }
+        let name = name.isEmpty ? "-" : String(name.prefix(20))
+        let success: String? = lastSuccess.map { "\($0.at.prefix(16))Z" }
+        let today: String? = pace?.pushesToday.map(String.init)
+        let row: [String] = [
+            "\(device)", "\(npub.prefix(12))…\(npub.suffix(4))", name, "\(platform)/\(app)", mode ?? "default",
+            success ?? "-", error ?? "-", today ?? "-", nextPush,
+        ]
+        return countsUntil.map { row + ["only until \($0.minute)"] } ?? row
+    }
+
+    private var nextPush: String {
+        if isBlocked == true { return "blocked" }
+        if waitsForCode { return "needs a code" }
+        if disabledAt != nil { return "switched off" }
+        if queuePause != nil { return "paused" }
+        guard let pace else { return "-" }
+        return pace.nextPushAt.map { $0.minute } ?? pace.reason ?? "at once"
+    }
+}
+
+/// A registration that waits for its root identity.
+package struct WaitingDevice: Codable, Sendable, Hashable {
+    /// The future owner, as hex and as npub.
+    package var account: String
+    package var npub: String
+    /// The key that signed the registration.
+    package var key: String
+    /// The registration's `d` tag, after the router's key.
+    package var name: String
+
+    init(_ registration: WaitingRegistration) {
+        account = registration.root.hex
+        npub = NIP19.npub(registration.root)
+        key = registration.slot.author.hex
+        name = registration.slot.deviceID
+    }
+
+    package var text: String {
+        "waiting: \(name.isEmpty ? "a registration" : "'\(name)'") of \(npub), \(IdentityWords.waiting(key))"
     }
 }

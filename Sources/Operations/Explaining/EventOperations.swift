@@ -225,32 +225,32 @@ struct NoDeliveryHint {
         if isOfEverybody || isKnownOtherwise { return knownOtherwise }
         let whose = recipient == nil ? "" : " for this recipient"
         var lines: [Sentence] = []
+        func add(_ code: String, _ words: String, _ values: [String: String] = [:]) {
+            lines.append(Sentence(code, values, words))
+        }
         if waiting.isEmpty {
-            lines.append(Sentence("advice-unknown", "There is no record of this event\(whose)."))
+            add("advice-unknown", "There is no record of this event\(whose).")
         } else {
-            lines.append(Sentence("advice-waits", "The only record of this event\(whose) is that it waits"))
-            lines += waiting.map { Sentence("advice-item", ["detail": $0], "  - \($0)") }
+            add("advice-waits", "The only record of this event\(whose) is that it waits")
+            for phrase in waiting { add("advice-item", "  - \(phrase)", ["detail": phrase]) }
         }
         if !isTraced {
-            let words = "The trace cannot tell: the configuration switches it off (trace: off)."
-            lines.append(Sentence("advice-trace-off", words))
+            add("advice-trace-off", "The trace cannot tell: the configuration switches it off (trace: off).")
         } else if let traceFault {
             let code = isTraceMissing ? "advice-no-trace" : "advice-trace-fault"
-            lines.append(Sentence(code, ["error": traceFault], "The trace cannot tell: \(traceFault)."))
+            add(code, "The trace cannot tell: \(traceFault).", ["error": traceFault])
         }
         if waiting.isEmpty, wasAccepted {
-            let words = "It was accepted here recently: it sent notifications, waits to send them, or sends none."
-            lines.append(Sentence("advice-accepted", words))
+            add(
+                "advice-accepted",
+                "It was accepted here recently: it sent notifications, waits to send them, or sends none."
+            )
         }
-        if !waiting.isEmpty || (wasAccepted && recipient == nil) {
-            let what = waiting.isEmpty ? "Its history" : "Its other history"
-            if let memory {
-                lines.append(
-                    Sentence("advice-forgotten", memory.values, "\(what) is no longer stored: \(memory.words).")
-                )
-            }
-        } else {
+        if waiting.isEmpty && !(wasAccepted && recipient == nil) {
             lines += [Sentence("advice-perhaps", "Possible reasons:")] + possibilities
+        } else if let memory {
+            let what = waiting.isEmpty ? "Its history" : "Its other history"
+            add("advice-forgotten", "\(what) is no longer stored: \(memory.words).", memory.values)
         }
         return lines + [Sentence("advice-more", "For details:")] + more
     }
@@ -258,63 +258,64 @@ struct NoDeliveryHint {
     /// Possible reasons. There are fewer for an accepted event, because it did arrive and had recipients.
     private var possibilities: [Sentence] {
         var possibilities: [Sentence] = []
-        func add(_ code: String, _ values: [String: String] = [:], _ words: String) {
+        func add(_ code: String, _ words: String, _ values: [String: String] = [:]) {
             possibilities.append(Sentence(code, values, "  - \(words)"))
         }
-        if !wasAccepted { add("perhaps-never-came", [:], "it never came: no relay, feed or client brought it") }
+        if !wasAccepted { add("perhaps-never-came", "it never came: no relay, feed or client brought it") }
         switch devices {
-        case nil:
-            let words = "no recipient is registered here: such events are only counted"
-            add("perhaps-of-nobody", [:], words)
+        case nil: add("perhaps-of-nobody", "no recipient is registered here: such events are only counted")
+        case 0 where wasAccepted:
+            add("perhaps-of-others", "it is for other users: the recipient has no device registered now")
         case 0:
-            let whom = wasAccepted ? "it is for other users" : "no recipient is registered here"
-            let code = wasAccepted ? "perhaps-of-others" : "perhaps-no-device"
-            add(code, [:], "\(whom): the recipient has no device registered now")
+            add(
+                "perhaps-no-device",
+                "no recipient is registered here: the recipient has no device registered now"
+            )
         case let count?:
-            let words = "it names the recipient in no p tag; \(count) of their devices are registered here now"
-            add("perhaps-not-named", ["count": "\(count)"], words)
+            add(
+                "perhaps-not-named",
+                "it names the recipient in no p tag; \(count) of their devices are registered here now",
+                ["count": "\(count)"]
+            )
         }
-        if !wasAccepted {
-            let words = "no rule matches its kind: such events are only counted"
-            add("perhaps-no-rule", [:], words)
-        }
+        if !wasAccepted { add("perhaps-no-rule", "no rule matches its kind: such events are only counted") }
         switch firstRegistered {
         case let first?:
-            add("perhaps-before", ["at": first.rfc3339], "it came before \(Self.words(first))")
+            add("perhaps-before", "it came before \(Self.words(first))", ["at": first.rfc3339])
         case nil where devices == nil:
-            add("perhaps-before-device", [:], "it came before a device of its recipient was registered")
+            add("perhaps-before-device", "it came before a device of its recipient was registered")
         case nil: break
         }
         if let memory {
-            add("perhaps-forgotten", memory.values, "it is forgotten: \(memory.words)")
+            add("perhaps-forgotten", "it is forgotten: \(memory.words)", memory.values)
         } else {
-            add("perhaps-unreadable", [:], "it arrived, but its records are not readable")
+            add("perhaps-unreadable", "it arrived, but its records are not readable")
         }
         return possibilities
     }
 
     private var knownOtherwise: [Sentence] {
         var lines: [Sentence] = []
+        func add(_ code: String, _ words: String) { lines.append(Sentence(code, words)) }
         if isOfEverybody {
-            let words = "The steps above apply to all recipients; there is no other record for this recipient."
-            lines.append(Sentence("advice-of-everybody", words))
-        }
-        if devices == 0 {
-            let words = "The recipient has no device registered here now, so there is no record for them."
-            lines.append(Sentence("advice-no-device", words))
-        } else if !isOfEverybody {
-            lines.append(
-                Sentence(
-                    "advice-not-named",
-                    "The event arrived, but there is no record for this recipient. Perhaps it names them in no p tag"
-                        + (firstRegistered.map { ", or came before \(Self.words($0))." } ?? ".")
-                )
+            add(
+                "advice-of-everybody",
+                "The steps above apply to all recipients; there is no other record for this recipient."
             )
         }
-        if isKnownOtherwise {
-            let words = "Without --recipient, all recipients are shown."
-            lines.append(Sentence("advice-without-recipient", words))
+        if devices == 0 {
+            add(
+                "advice-no-device",
+                "The recipient has no device registered here now, so there is no record for them."
+            )
+        } else if !isOfEverybody {
+            add(
+                "advice-not-named",
+                "The event arrived, but there is no record for this recipient. Perhaps it names them in no p tag"
+                    + (firstRegistered.map { ", or came before \(Self.words($0))." } ?? ".")
+            )
         }
+        if isKnownOtherwise { add("advice-without-recipient", "Without --recipient, all recipients are shown.") }
         return lines
     }
 

@@ -2,9 +2,12 @@ import Console
 import Core
 import Delivery
 import HTTPClient
+import Nostr
 import Observability
 import Pipeline
+import Push
 import Registry
+import RouterConfiguration
 
 /// Describes the reports of a delivery for people.
 enum ReportWords {
@@ -173,5 +176,52 @@ enum HoldWords {
 
     private static func clock(_ minutes: Int) -> String {
         [minutes / 60, minutes % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    }
+}
+
+/// Explains for people why devices with their own keys get no notifications.
+enum IdentityWords {
+    static let silentList =
+        "the newest kind 10050 of its user lists no devices; a newer one that lists this device ends that"
+    static let waitsForCode = "its target is another account's; it waits for the code that was pushed there"
+
+    static func waiting(_ key: String) -> String {
+        "until the newest kind 10050 of theirs has [\"device\", \"\(key)\"]"
+    }
+
+    /// Returns the sentences that `explain` adds to the results of an event.
+    static func sentences(
+        of account: PublicKey,
+        waiting: [WaitingDevice],
+        _ devices: [DeviceOverview]
+    ) -> [Sentence] {
+        let npub = NIP19.npub(account)
+        let registrations = waiting.map { waiting in
+            Sentence(
+                "advice-unlisted",
+                ["account": npub, "key": waiting.key],
+                "A registration of \(npub) waits, and sends no notifications \(Self.waiting(waiting.key))."
+            )
+        }
+        return registrations
+            + devices.compactMap { device in
+                let head = "Device \(device.device) of \(npub)"
+                var values = ["account": npub, "device": "\(device.device)"]
+                if device.waitsForCode {
+                    return Sentence("advice-needs-code", values, "\(head) is not woken: \(waitsForCode).")
+                }
+                if let suspension = device.suspension {
+                    values["since"] = device.failingSince
+                    return Sentence("advice-switched-off", values, "\(head) is not woken: \(suspension).")
+                }
+                return device.countsUntil.map { until in
+                    values["until"] = until
+                    return Sentence(
+                        "advice-counts-until",
+                        values,
+                        "\(head) is woken until \(until) only: \(silentList)."
+                    )
+                }
+            }
     }
 }

@@ -70,7 +70,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
             [relay.url] + (relay.member.map { [$0] } ?? []) + [
                 relay.state, relay.whose, "\(relay.keys)\(relay.isAskedByKind ? " by kind" : "")",
                 "\(relay.requests)", "\(relay.events)", "\(relay.refusals)", relay.lastFailure ?? "-",
-                Self.minute(relay.nextTry),
+                relay.nextTry.second,
                 relay.misbehaves.isEmpty ? "" : "misbehaves: \(relay.misbehaves.joined(separator: ", "))",
             ]
         }
@@ -86,15 +86,15 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
                 "  watched    \(relay.keys) keys\(relay.users.map { " of \($0) accounts" } ?? "")"
                     + (relay.isAskedByKind ? ", asked for by kind" : ""),
                 "  asked      \(relay.requests) requests, \(relay.events) events came, \(relay.refusals) refusals",
-                "  read       \(relay.readUpTo.map { "up to \(Self.minute($0))" } ?? "not to the end yet")",
+                "  read       \(relay.readUpTo.map { "up to \($0.second)" } ?? "not to the end yet")",
             ]
             if let failure = relay.lastFailure {
                 let explanation = ConnectionError(rawValue: failure).map { ": " + $0.explanation }
                 lines.append("  failure    \(failure)\(explanation ?? "")")
             }
-            if let next = relay.nextTry { lines.append("  next try   \(Self.minute(next))") }
+            if let next = relay.nextTry { lines.append("  next try   \(next.second)") }
             for words in relay.lastMessages {
-                lines.append("  said       \(Self.minute(words.at)) \(words.command): \(words.text)")
+                lines.append("  said       \(words.at.second) \(words.command): \(words.text)")
             }
             for (offence, count) in relay.offences.sorted(by: { $0.key < $1.key }) {
                 let words = RelayViolation(rawValue: offence)?.words ?? offence
@@ -123,8 +123,6 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
     }
 
     private var blockLines: [String] { blocked.isEmpty ? [] : [""] + blocked.map(\.text) }
-
-    private static func minute(_ stamp: String?) -> String { stamp.map { $0.second } ?? "-" }
 }
 
 extension RelayList.Relay {

@@ -245,13 +245,12 @@ package struct UserReport: Codable, Sendable, Equatable {
     fileprivate var row: [String] {
         [
             npub, "\(devices)", platforms.isEmpty ? "-" : platforms.joined(separator: ","), Self.day(firstRegistered),
-            Self.minute(lastRegistered), Self.minute(lastPush), isBlocked ? "blocked" : "",
+            lastRegistered.minute, lastPush.minute, isBlocked ? "blocked" : "",
         ]
     }
 
     private static func day(_ stamp: String?) -> String { stamp.map { String($0.prefix(10)) } ?? "-" }
 
-    static func minute(_ stamp: String?) -> String { stamp.map { $0.minute } ?? "-" }
 }
 
 /// A page of accounts, sorted by key.
@@ -291,9 +290,9 @@ package struct UserOverview: OperatorAnswer, Equatable {
         var lines = [
             "account     \(user.npub)", "            \(user.account)",
             "devices     \(user.devices) of at most \(deviceLimit)",
-            "registered  first \(UserReport.minute(user.firstRegistered)), last \(UserReport.minute(user.lastRegistered)); "
+            "registered  first \(user.firstRegistered.minute), last \(user.lastRegistered.minute); "
                 + "at most \(registrationsPerHour) times per hour",
-            "last push   \(UserReport.minute(user.lastPush))",
+            "last push   \(user.lastPush.minute)",
             "state       \(user.isBlocked ? "blocked: it is sent nothing and cannot register" : "in use")",
         ]
         lines += rules.map { "rule        \($0.text)" }

@@ -41,24 +41,20 @@ package struct APIOperation: Sendable {
         let path: String
         let access: APIAccess
 
-        init(_ method: APIEndpoint.Method, _ path: String, for access: APIAccess) {
-            (self.method, self.path, self.access) = (method, path, access)
-        }
-
         package static func get(_ path: String, for access: APIAccess = .scope(.read)) -> Route {
-            Route(.get, path, for: access)
+            Route(method: .get, path: path, access: access)
         }
 
         package static func post(_ path: String, for access: APIAccess = .scope(.operate)) -> Route {
-            Route(.post, path, for: access)
+            Route(method: .post, path: path, access: access)
         }
 
         package static func patch(_ path: String, for access: APIAccess = .scope(.operate)) -> Route {
-            Route(.patch, path, for: access)
+            Route(method: .patch, path: path, access: access)
         }
 
         package static func delete(_ path: String, for access: APIAccess = .scope(.operate)) -> Route {
-            Route(.delete, path, for: access)
+            Route(method: .delete, path: path, access: access)
         }
     }
 

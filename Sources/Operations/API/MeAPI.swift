@@ -94,7 +94,7 @@ struct MeAPI {
         _ body: @escaping @Sendable (GroupName, PublicKey) throws -> OwnGroups
     ) -> APIOperation {
         .report(
-            APIOperation.Route(method, "/v1/me/groups/{app}/{group}", for: .owner),
+            APIOperation.Route(method: method, path: "/v1/me/groups/{app}/{group}", access: .owner),
             .me,
             summary,
             [.path("app", .text(64), "The app's name."), .path("group", .text(GroupName.longest), "The group's name.")]

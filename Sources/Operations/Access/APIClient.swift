@@ -22,14 +22,8 @@ package struct APIClient {
     private enum Way {
         /// The admin socket.
         case socket(String)
-        case network(Network)
-    }
-
-    /// The router's API over TCP.
-    private struct Network {
-        let base: String
-        let token: String
-        let tokenFile: String
+        /// The router's API over TCP.
+        case network(url: String, token: String, tokenFile: String)
     }
 
     private let way: Way
@@ -56,11 +50,9 @@ package struct APIClient {
             throw OperationError.unreachable("api.listen: with port 0 the router's port is unknown. Set a fixed port")
         }
         way = .network(
-            Network(
-                base: "http://\(Self.host(of: api.console.host)):\(api.console.port)",
-                token: try APITokenFile(path: api.tokenFile).text(),
-                tokenFile: api.tokenFile
-            )
+            url: "http://\(Self.host(of: api.console.host)):\(api.console.port)",
+            token: try APITokenFile(path: api.tokenFile).text(),
+            tokenFile: api.tokenFile
         )
     }
 
@@ -97,46 +89,44 @@ package struct APIClient {
                     "no response from \(socket): check that the router runs with this configuration"
                 )
             }
-        case .network(let api): return try await ask(method, target, body, api, on: group)
+        case .network(let url, let token, let tokenFile):
+            let request = HTTPRequest(
+                method: method,
+                url: url + target,
+                headers: [
+                    HTTPField("authorization", "Bearer " + token), HTTPField("content-type", "application/json"),
+                ],
+                body: body.map { Array($0) } ?? [],
+                timeout: .minutes(1),
+                maxResponseBytes: .mebibytes(1)
+            )
+            switch try await Self.response(to: request, on: group) {
+            case .success(let response) where response.status == 401:
+                throw OperationError.unreachable(
+                    "the router at \(url) rejects the token in \(tokenFile). If the file was changed while the router runs, "
+                        + "reload the router (systemctl reload, or send it SIGHUP)"
+                )
+            case .success(let response):
+                return Answer(status: Int(response.status), body: String(decoding: response.body, as: UTF8.self))
+            case .failure(let failure):
+                throw OperationError.unreachable(
+                    "no response from \(url) (\(failure.reason.rawValue)): check that the router runs with this configuration"
+                )
+            }
         }
     }
 
-    private func ask(
-        _ method: String,
-        _ target: String,
-        _ body: Data?,
-        _ api: Network,
+    private static func response(
+        to request: HTTPRequest,
         on group: any EventLoopGroup
-    ) async throws -> Answer {
+    ) async throws -> Result<HTTPResponse, HTTPError> {
         let log = Logger(label: "carillon.api-client") { _ in SwiftLogNoOpLogHandler() }
         let lanes = try HTTPLanes(configuration: HTTPLanes.Configuration(), group: group, logger: log)
-        let request = HTTPRequest(
-            method: method,
-            url: api.base + target,
-            headers: [
-                HTTPField("authorization", "Bearer " + api.token), HTTPField("content-type", "application/json"),
-            ],
-            body: body.map { Array($0) } ?? [],
-            timeout: .minutes(1),
-            maxResponseBytes: .mebibytes(1)
-        )
         let result = await withCheckedContinuation { continuation in
             lanes.send(request) { continuation.resume(returning: $0) }
         }
         await lanes.shutdown()
-        switch result {
-        case .success(let response) where response.status == 401:
-            throw OperationError.unreachable(
-                "the router at \(api.base) rejects the token in \(api.tokenFile). If the file was changed while the router runs, "
-                    + "reload the router (systemctl reload, or send it SIGHUP)"
-            )
-        case .success(let response):
-            return Answer(status: Int(response.status), body: String(decoding: response.body, as: UTF8.self))
-        case .failure(let failure):
-            throw OperationError.unreachable(
-                "no response from \(api.base) (\(failure.reason.rawValue)): check that the router runs with this configuration"
-            )
-        }
+        return result
     }
 
     /// Returns the host to connect to for a listener's address: the loopback address for an unspecified one.

@@ -66,18 +66,3 @@ extension DeliveryID: Codable, CodingKeyRepresentable {
 
     package init?(codingKey: some CodingKey) { self.init(codingKey.stringValue) }
 }
-
-/// Derives the ids by which owners name their devices. Device numbers would reveal how many devices others register.
-struct DeviceHandles: Sendable {
-    private let key: [UInt8]
-
-    init(_ seeds: KeySeeds) throws {
-        key = try HKDFSHA256.expand(pseudoRandomKey: seeds[.deviceHandles], info: [], length: 32)
-    }
-
-    /// Returns 16 hexadecimal digits.
-    func handle(of device: DeviceID) -> String {
-        let number = withUnsafeBytes(of: device.rawValue.bigEndian, Array.init)
-        return Hex.encode(HMACSHA256.authenticationCode(for: number, key: key).prefix(8))
-    }
-}

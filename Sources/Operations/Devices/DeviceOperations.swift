@@ -23,8 +23,6 @@ package final class DeviceOperations: Sendable {
         trial = Trial(services)
     }
 
-    var registry: Registry { reader.registry }
-
     /// Returns devices in the order of their numbers, after `previous`. `account`, as 64 hex digits or npub1…, selects
     /// one account's devices. Throws an ``OperationError``.
     package func list(
@@ -34,7 +32,7 @@ package final class DeviceOperations: Sendable {
     ) throws(OperationError) -> DeviceList {
         let key = try account.map { text throws(OperationError) in try OperatorWords.key(text, "account") }
         let listings = try OperationError.attempt {
-            try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: limit + 1)
+            try reader.registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: limit + 1)
         }
         let (shown, last) = listings.page(limit)
         var list = DeviceList(devices: reader.overviews(of: shown), next: last?.device.rawValue)
@@ -52,7 +50,7 @@ package final class DeviceOperations: Sendable {
     /// Throws an ``OperationError`` if the device does not exist or the registry cannot be written.
     package func remove(_ device: Int64) throws(OperationError) -> RemovedDevice {
         let overview = try show(device)
-        _ = try OperationError.attempt { try registry.remove(DeviceID(rawValue: device)) }
+        _ = try OperationError.attempt { try reader.registry.remove(DeviceID(rawValue: device)) }
         return RemovedDevice(removed: overview)
     }
 
@@ -60,7 +58,7 @@ package final class DeviceOperations: Sendable {
     /// ``OperationError`` if the device does not exist or the registry cannot be written.
     package func enable(_ device: Int64) throws(OperationError) -> EnabledDevice {
         _ = try reader.listing(of: device)
-        let isNews = try OperationError.attempt { try registry.enable(DeviceID(rawValue: device)) }
+        let isNews = try OperationError.attempt { try reader.registry.enable(DeviceID(rawValue: device)) }
         return EnabledDevice(device: try show(device), wasOff: isNews)
     }
 
@@ -70,8 +68,8 @@ package final class DeviceOperations: Sendable {
     package func test(_ device: Int64, mode: String? = nil) async throws(OperationError) -> TestPushAnswer {
         let asked = try mode.map { text throws(OperationError) in try OperatorWords.mode(text) }
         let listing = try reader.listing(of: device)
-        guard let address = try OperationError.attempt({ try registry.address(of: listing.device) }) else {
-            if registry.isBlocked(listing) {
+        guard let address = try OperationError.attempt({ try reader.registry.address(of: listing.device) }) else {
+            if reader.registry.isBlocked(listing) {
                 throw .unavailable(
                     Sentence(
                         "device-blocked",
@@ -85,8 +83,8 @@ package final class DeviceOperations: Sendable {
         let recipient = try OperationError.attempt {
             Trial.Recipient(
                 address: address,
-                sealing: try registry.sealing(of: listing.device).map { ($0.key, $0.sender) },
-                hasOwnKey: try registry.content(of: listing.device)?.sealingKey != nil
+                sealing: try reader.registry.sealing(of: listing.device).map { ($0.key, $0.sender) },
+                hasOwnKey: try reader.registry.content(of: listing.device)?.sealingKey != nil
             )
         }
         let mode = asked ?? listing.mode ?? reader.configuration().defaults.mode
@@ -114,7 +112,7 @@ package final class DeviceOperations: Sendable {
     /// registered are omitted.
     func facts(of devices: [Int64], owns: (PublicKey) -> Bool) throws(OperationError) -> [DeviceFacts] {
         let listings = try OperationError.attempt {
-            try devices.compactMap { try registry.listing(of: DeviceID(rawValue: $0)) }
+            try devices.compactMap { try reader.registry.listing(of: DeviceID(rawValue: $0)) }
         }
         return zip(listings, reader.overviews(of: listings)).map { DeviceFacts($1, isOwner: owns($0.account)) }
     }
@@ -316,7 +314,7 @@ extension APICall {
     }
 }
 
-/// A device that an operator removed from the registry.
+/// A device that an operator removed from the reader.registry.
 package struct RemovedDevice: OperatorAnswer, Equatable {
     /// The device before its removal.
     package var removed: DeviceOverview

@@ -104,17 +104,12 @@ extension KeyReport.Key {
 /// Counts the devices that are registered to each of a running router's keys. Caches the counts for a minute, because
 /// counting reads every device.
 package final class DeviceKeyCounts: Sendable {
-    private struct Count {
-        let devices: [Int: Int]
-        let takenAt: Timestamp
-    }
-
     private static let lifetime: Duration = .seconds(60)
     private static let disk = DispatchQueue(label: "carillon.device-key-counts", qos: .utility)
 
     let registry: Registry
     private let now: @Sendable () -> Timestamp
-    private let last = Mutex<Count?>(nil)
+    private let last = Mutex<(devices: [Int: Int], takenAt: Timestamp)?>(nil)
 
     package init(registry: Registry, now: @escaping @Sendable () -> Timestamp) {
         self.registry = registry
@@ -148,7 +143,7 @@ package final class DeviceKeyCounts: Sendable {
             return last.devices
         }
         guard let devices = try? registry.devicesByRouterKey() else { return nil }
-        last.withLock { $0 = Count(devices: devices, takenAt: now) }
+        last.withLock { $0 = (devices, now) }
         return devices
     }
 }

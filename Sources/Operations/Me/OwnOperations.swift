@@ -34,7 +34,7 @@ package struct OwnOperations: Sendable {
         pausedUntil: @escaping @Sendable (DeviceID, DeviceAddress) -> Timestamp?
     ) throws {
         (self.devices, self.events, self.status) = (devices, events, status)
-        registry = devices.registry
+        registry = devices.reader.registry
         reader = status.files.trace?.reader
         handles = try DeviceHandles(registry.keys.seeds)
         self.configuration = configuration
@@ -268,5 +268,20 @@ extension OwnReport.Step {
         status = line.status
         (platform, app) = (line.platform, line.app)
         (attempt, nextAt) = (line.attempt, line.nextAt)
+    }
+}
+
+/// Derives the ids by which owners name their devices. Device numbers would reveal how many devices others register.
+struct DeviceHandles: Sendable {
+    private let key: [UInt8]
+
+    init(_ seeds: KeySeeds) throws {
+        key = try HKDFSHA256.expand(pseudoRandomKey: seeds[.deviceHandles], info: [], length: 32)
+    }
+
+    /// Returns 16 hexadecimal digits.
+    func handle(of device: DeviceID) -> String {
+        let number = withUnsafeBytes(of: device.rawValue.bigEndian, Array.init)
+        return Hex.encode(HMACSHA256.authenticationCode(for: number, key: key).prefix(8))
     }
 }

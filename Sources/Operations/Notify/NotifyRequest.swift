@@ -50,25 +50,20 @@ struct NotifyRequest: Sendable {
 
     /// The platforms for parsing requests, rebuilt only after more plugins were loaded.
     final class LoadedPlatforms: Sendable {
-        private struct Known {
-            let loads: Int
-            let platforms: KnownPlatforms
-        }
-
         private let plugins: PluginHost
-        private let known = Mutex<Known?>(nil)
+        private let known = Mutex<(loads: Int, platforms: KnownPlatforms)?>(nil)
 
         init(_ plugins: PluginHost) { self.plugins = plugins }
 
         func terms(_ book: RuleBook, apps: [String]) -> Terms {
             let loads = plugins.loads
-            let known = known.withLock { known in
-                if let known, known.loads == loads { return known }
-                let new = Known(loads: loads, platforms: KnownPlatforms(plugins))
-                known = new
-                return new
+            let platforms = known.withLock { known in
+                if let known, known.loads == loads { return known.platforms }
+                let platforms = KnownPlatforms(plugins)
+                known = (loads, platforms)
+                return platforms
             }
-            return Terms(book: book, platforms: known.platforms, apps: apps)
+            return Terms(book: book, platforms: platforms, apps: apps)
         }
     }
 

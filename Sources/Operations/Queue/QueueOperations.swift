@@ -316,13 +316,8 @@ package final class QueueOperations: Sendable {
 
 /// A cache of device look-ups. Used by one request only.
 private final class DeviceLookup: Sendable {
-    private struct Found: Sendable {
-        var isRegistered: Bool
-        var host: String?
-    }
-
     private let registry: Registry
-    private let known = Mutex<[DeviceID: Found]>([:])
+    private let known = Mutex<[DeviceID: (isRegistered: Bool, host: String?)]>([:])
 
     init(_ registry: Registry) {
         self.registry = registry
@@ -339,11 +334,10 @@ private final class DeviceLookup: Sendable {
 
     func host(of device: DeviceID) throws -> String? { try find(device).host }
 
-    private func find(_ device: DeviceID) throws -> Found {
+    private func find(_ device: DeviceID) throws -> (isRegistered: Bool, host: String?) {
         if let found = known.withLock({ $0[device] }) { return found }
         let address = try device.isOfIngress ? registry.ingressAddress(of: device) : registry.address(of: device)
-        let host = address.flatMap { URLParts($0.token)?.origin.host }
-        let found = Found(isRegistered: address != nil, host: host)
+        let found = (isRegistered: address != nil, host: address.flatMap { URLParts($0.token)?.origin.host })
         known.withLock { $0[device] = found }
         return found
     }

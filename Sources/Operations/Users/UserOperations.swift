@@ -28,7 +28,7 @@ package final class UserOperations: Sendable {
         ownRelays = Set(configuration.relays.always + configuration.relays.nip46 + configuration.relays.publish)
     }
 
-    private var registry: Registry { devices.registry }
+    private var registry: Registry { devices.reader.registry }
 
     /// The filters of a user list, as entered.
     package struct Query: Sendable, Equatable {

@@ -13,7 +13,7 @@ import Synchronization
 /// The API for operators and their tools, if the configuration has one, and the command socket for this machine.
 final class Operators: RouterPart {
     private struct State {
-        var servers: [ConsoleServer] = []
+        var servers: [HTTPServer] = []
         var address: SocketPath?
     }
 
@@ -48,7 +48,7 @@ final class Operators: RouterPart {
         configuration.pages = APIPages.all
         configuration.counts = counts.api ?? LimitCounts()
         configuration.inbound?.receive = console.receive
-        let server = ConsoleServer(
+        let server = HTTPServer(
             configuration: configuration,
             authenticator: authenticator,
             endpoints: console.endpoints,
@@ -72,7 +72,7 @@ final class Operators: RouterPart {
             let address = try AdminFolder(around: socket).prepare()
             var configuration = ConsoleConfiguration()
             configuration.socket = address.text
-            let server = ConsoleServer(
+            let server = HTTPServer(
                 configuration: configuration,
                 authenticator: nil,
                 endpoints: console.endpoints,

@@ -30,7 +30,7 @@ final class Sockets: RouterPart {
     /// Passes requests of NIP-46 sessions about their own accounts.
     let ownQuestions = OwnQuestions()
     private let networks = NetworkAccess()
-    private let ingress: WebIngress?
+    private let ingress: HTTPServer?
     private let feed: Feed?
     private let feedEnded: @Sendable (FeedCounts) -> Void
     private let hasFeedEnded = SharedFlag()
@@ -52,8 +52,8 @@ final class Sockets: RouterPart {
         self.logger = logger
         counts = ListenerCounts(
             socket: LimitCounts(RelayServer.clientLimits),
-            ingress: configuration.sealedIngress.map { _ in LimitCounts(WebIngress.clientLimits) },
-            api: configuration.api.map { _ in LimitCounts(ConsoleServer.clientLimits) }
+            ingress: configuration.sealedIngress.map { _ in LimitCounts(WebIngressConfiguration.clientLimits) },
+            api: configuration.api.map { _ in LimitCounts(ConsoleConfiguration.clientLimits) }
         )
         var relayServer = configuration.relayServer(isBlocked: networks.isBlocked)
         relayServer.site = try configuration.subscribePage?.site(socketURL: configuration.relay.url)
@@ -70,7 +70,7 @@ final class Sockets: RouterPart {
             var web = settings.web
             web.isBlocked = networks.isBlocked
             web.counts = counts.ingress ?? LimitCounts()
-            self.ingress = WebIngress(
+            self.ingress = HTTPServer(
                 configuration: web,
                 platform: ingress.platform,
                 keep: ingress.keep,

@@ -141,7 +141,7 @@ struct ConsoleServerTests {
         on loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next(),
         _ body: (Int) async throws -> Void
     ) async throws {
-        let server = ConsoleServer(
+        let server = HTTPServer(
             configuration: configuration,
             authenticator: Tokens(),
             endpoints: calls.endpoints + further,

@@ -1,4 +1,5 @@
 import Core
+import Listeners
 import ListeningTestSupport
 import Logging
 import NIOPosix
@@ -39,7 +40,7 @@ struct InboundTests {
         var configuration = ConsoleConfiguration()
         configuration.port = 0
         configuration.inbound = inbound
-        let server = ConsoleServer(
+        let server = HTTPServer(
             configuration: configuration,
             authenticator: NobodyIsKnown(),
             endpoints: [],
@@ -148,7 +149,7 @@ struct InboundTests {
     @Test func pluginPathsAre404WithoutAPublicURL() async throws {
         var configuration = ConsoleConfiguration()
         configuration.port = 0
-        let server = ConsoleServer(
+        let server = HTTPServer(
             configuration: configuration,
             authenticator: NobodyIsKnown(),
             endpoints: [],

@@ -5,16 +5,9 @@ import Listeners
 import Logging
 import NIOCore
 
-/// The API's HTTP server: health, readiness and metrics for monitoring, and the calls of the CLI.
-package final class ConsoleServer: Sendable {
-    /// The limits that apply to clients of this server.
-    package static let clientLimits: [ClientLimit] = [.connections, .idle, .requests, .work]
-
-    /// Extra connections for health, readiness and metrics.
-    private static let reserve = 8
-
-    private let server: HTTPServer
-
+extension HTTPServer {
+    /// Makes the API's server: health, readiness and metrics for monitoring, and the calls of the CLI.
+    ///
     /// - Parameters:
     ///   - configuration: The address and the limits for one client.
     ///   - authenticator: Identifies clients; nil: no token is needed, as on a Unix socket.
@@ -22,7 +15,7 @@ package final class ConsoleServer: Sendable {
     ///   - loop: The caller's event loop. It checks requests, and answers brief ones.
     ///   - now: The wall clock.
     ///   - logger: Logs connections, without addresses.
-    package init(
+    package convenience init(
         configuration: ConsoleConfiguration,
         authenticator: (any APIAuthenticator)?,
         endpoints: [APIEndpoint],
@@ -42,10 +35,10 @@ package final class ConsoleServer: Sendable {
         }
         let probes = Set(endpoints.lazy.filter(\.isProbe).map(\.path) + ["/metrics"])
         var terms = configuration.terms
-        terms.reserve = Self.reserve
+        terms.reserve = ConsoleConfiguration.reserve
         terms.mayUseReserve = { probes.contains($0) }
         // Brief requests are answered on the event loop; all others on the shared thread pool.
-        server = HTTPServer(terms: terms, loop: loop, now: now, counts: counts, logger: logger) { request, channel in
+        self.init(terms: terms, loop: loop, now: now, counts: counts, logger: logger) { request, channel in
             if let inbound, InboundCall.isMeant(by: request.head.path ?? "") {
                 return try await withTaskExecutorPreference(globalConcurrentExecutor) {
                     try await inbound.answer(request, on: channel)
@@ -54,12 +47,6 @@ package final class ConsoleServer: Sendable {
             return try await handler.answer(request, on: channel)
         }
     }
-
-    /// Starts listening and returns the port. Throws a `ListenError` if the address is not available.
-    package func start() async throws -> Int { try await server.start() }
-
-    /// Stops listening immediately. Requests in progress may take up to `timeout`; then their connections are closed.
-    package func stop(within timeout: Duration) async { await server.stop(within: timeout) }
 }
 
 extension ConsoleConfiguration {
@@ -83,6 +70,11 @@ extension ConsoleConfiguration {
 
 /// The API's address, access and limits for one client. The defaults suit tools on this machine.
 package struct ConsoleConfiguration: Sendable {
+    /// The limits that apply to clients of the API's server.
+    package static let clientLimits: [ClientLimit] = [.connections, .idle, .requests, .work]
+    /// Extra connections for health, readiness and metrics.
+    fileprivate static let reserve = 8
+
     package var host = "127.0.0.1"
     /// The port; 0 lets the system choose.
     package var port = 7448

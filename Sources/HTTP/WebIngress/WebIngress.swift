@@ -7,14 +7,11 @@ import NIOCore
 import Push
 import Synchronization
 
-/// Receives push messages from any Web Push sender for devices that only their platform's service reaches, and forwards
-/// them unchanged (contrib/docs/web-push-ingress.md): a drop-in replacement for metatext-apns.
-package final class WebIngress: Sendable {
-    /// The limits that apply to clients of this server.
-    package static let clientLimits: [ClientLimit] = [.connections, .idle, .requests, .bytes, .device, .work, .blocked]
-
-    private let server: HTTPServer
-
+extension HTTPServer {
+    /// Makes the server that receives push messages from any Web Push sender for devices that only their platform's
+    /// service reaches, and forwards them unchanged (contrib/docs/web-push-ingress.md): a drop-in replacement for
+    /// metatext-apns.
+    ///
     /// - Parameters:
     ///   - configuration: The address and the limits for one client.
     ///   - platform: The platform of all devices.
@@ -22,7 +19,7 @@ package final class WebIngress: Sendable {
     ///   - loop: The caller's event loop.
     ///   - now: The wall clock.
     ///   - logger: Logs connections, without addresses.
-    package init(
+    package convenience init(
         configuration: WebIngressConfiguration,
         platform: IngressPlatform,
         keep: @escaping KeepPushes,
@@ -39,16 +36,10 @@ package final class WebIngress: Sendable {
             counts: counts,
             now: now
         )
-        server = HTTPServer(terms: configuration.terms, loop: loop, now: now, counts: counts, logger: logger) {
+        self.init(terms: configuration.terms, loop: loop, now: now, counts: counts, logger: logger) {
             try await handler.answer($0, on: $1)
         }
     }
-
-    /// Starts listening and returns the port. Throws a `ListenError` if the address is not available.
-    package func start() async throws -> Int { try await server.start() }
-
-    /// Stops listening immediately. Requests in progress may take up to `timeout`; then their connections are closed.
-    package func stop(within timeout: Duration) async { await server.stop(within: timeout) }
 }
 
 extension IngressPlatform {
@@ -62,6 +53,9 @@ extension IngressPlatform {
 /// The ingress's address, alert text and limits for one client. The defaults suit a public address behind a web server
 /// with TLS.
 package struct WebIngressConfiguration: Sendable {
+    /// The limits that apply to clients of the ingress.
+    package static let clientLimits: [ClientLimit] = [.connections, .idle, .requests, .bytes, .device, .work, .blocked]
+
     package var host = "127.0.0.1"
     /// The port; 0 lets the system choose.
     package var port = 7449

@@ -43,7 +43,7 @@ import TimeTestSupport
         try await ServedIngress.run { first in
             var configuration = WebIngressConfiguration()
             configuration.port = first.port
-            let second = WebIngress(
+            let second = HTTPServer(
                 configuration: configuration,
                 platform: Samples.platform,
                 keep: RecordingBackend().keep,

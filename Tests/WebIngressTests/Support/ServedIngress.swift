@@ -11,7 +11,7 @@ import TimeTestSupport
 /// An ingress on a port chosen by the system, for the duration of a test.
 struct ServedIngress {
     let port: Int
-    let ingress: WebIngress
+    let ingress: HTTPServer
     let clock: ManualClock
     let counts: LimitCounts
 
@@ -31,10 +31,10 @@ struct ServedIngress {
         _ body: (ServedIngress) async throws -> Void
     ) async throws {
         let clock = ManualClock()
-        let counts = LimitCounts(WebIngress.clientLimits)
+        let counts = LimitCounts(WebIngressConfiguration.clientLimits)
         var configuration = configuration
         configuration.counts = counts
-        let ingress = WebIngress(
+        let ingress = HTTPServer(
             configuration: configuration,
             platform: Samples.platform,
             keep: backend.keep,

@@ -339,7 +339,7 @@ let router: [[Target]] = [
         "Operations",
         uses: [
             "RouterConfiguration", "JSON", "Nostr", "Cipher", "Push", "Relays", "Registry",
-            "Observability", "Pipeline", "Rules", "Listeners", "WebIngress", "Console", "Delivery", "PluginHost",
+            "Observability", "Pipeline", "Rules", "Listeners", "Console", "Delivery", "PluginHost",
             "HTTPClient", "Storage", "CBuild", grdb, logging, nio, nioPosix, nioHTTP1,
         ],
         tests: ["CommandTestSupport"]

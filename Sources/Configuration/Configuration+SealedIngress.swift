@@ -22,6 +22,9 @@ extension Configuration {
         /// The listen address and the limits for one client.
         package var web = WebIngressConfiguration()
 
+        /// The address at which it listens.
+        package var listen: String { "\(web.host):\(web.port)" }
+
         package init() {
             web.isTrustedProxy = trustedProxies.contains
         }

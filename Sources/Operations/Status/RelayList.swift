@@ -4,7 +4,6 @@ import Listeners
 import Registry
 import Relays
 import RouterConfiguration
-import WebIngress
 
 /// The relays of a running router with their state.
 package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
@@ -234,7 +233,7 @@ extension StatusReader {
         relays.connections = connected
         let feed = listener("feed", nil, counts.feed, isOpen: configuration.feed != nil)
         var ingress = listener("ingress", limits.ingress, nil, isOpen: configuration.sealedIngress != nil)
-        ingress.listen = configuration.sealedIngress.map { "\($0.web.host):\($0.web.port)" }
+        ingress.listen = configuration.sealedIngress?.listen
         let console = configuration.api?.console
         var api = listener("api", limits.api, nil, isOpen: console != nil)
         api.listen = console.map { "\($0.host):\($0.port)" }

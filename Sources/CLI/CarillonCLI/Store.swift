@@ -235,8 +235,13 @@ struct Backup: ParsableCommand {
             let report = try Terminal.sayingWhy {
                 let progress = ProgressLine("Reading")
                 defer { progress.end() }
-                return try BackupVerification(path: file, identity: identity.identity, keyFile: key)
-                    .run(folder: temporary, progress: progress.show)
+                return try BackupReport(
+                    verifying: file,
+                    identity: identity.identity,
+                    keyFile: key,
+                    in: temporary,
+                    progress: progress.show
+                )
             }
             Asking.show(report, asJSON: json)
             guard report.warnings.isEmpty else { throw ExitCode(1) }

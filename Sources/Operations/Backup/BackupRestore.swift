@@ -5,29 +5,23 @@ import Glibc
 import Nostr
 import RouterConfiguration
 
-/// Reads a whole backup and describes its contents. Changes nothing.
-package struct BackupVerification {
-    private let path: String
-    private let identity: String?
-    private let keyFile: String?
-
-    /// `identity` is the age identity for an encrypted backup. `keyFile` is used if the backup has no key.
-    package init(path: String, identity: String? = nil, keyFile: String? = nil) {
-        self.path = path
-        self.identity = identity
-        self.keyFile = keyFile
-    }
-
-    /// Checks digests, databases, versions and the key. Copies the databases to a temporary directory in `folder`.
+extension BackupReport {
+    /// Reads a whole backup and describes its contents. Checks digests, databases, versions and the key. Copies the
+    /// databases to a temporary directory in `folder`. `identity` is the age identity for an encrypted backup. `keyFile`
+    /// is used if the backup has no key.
     ///
     /// Throws a ``BackupError`` for the first problem, a `StoreError` for a database that this version cannot read, and
     /// `Diagnostics` for an unusable key.
-    package func run(
-        folder: String,
+    package init(
+        verifying path: String,
+        identity ageIdentity: String? = nil,
+        keyFile: String? = nil,
+        in folder: String,
         progress: StoreSnapshot.Progress = { _, _ in }
-    ) throws -> BackupReport {
+    ) throws {
         let work = try WorkFolder(prefix: folder + "/carillon-verify-")
-        let unpacked = try UnpackedBackup(path, identity: identity, into: work.path, progress: progress)
+        defer { withExtendedLifetime(work) {} }
+        let unpacked = try UnpackedBackup(path, identity: ageIdentity, into: work.path, progress: progress)
         let identity = try (unpacked.path(of: .key) ?? keyFile).map { try IdentityFile(path: $0).read() }
         let contents = try BackupContents(
             registry: unpacked.path(of: .registry) ?? "",
@@ -41,7 +35,7 @@ package struct BackupVerification {
         if let identity, let owner = contents.owner, identity.publicKey.hex != owner {
             throw BackupError("the key does not match: the backup is of another router")
         }
-        return BackupReport(
+        self.init(
             unpacked.manifest,
             contents,
             backup: path,

@@ -90,7 +90,7 @@ private struct Interruption: Error {}
         let place = try Place()
         defer { place.remove() }
         let backup = try place.backup()
-        let found = try BackupVerification(path: backup).run(folder: place.folder)
+        let found = try BackupReport(verifying: backup, in: place.folder)
         #expect(found.keyFits == true && found.waiting == 3 && !found.isEncrypted)
         let report = try #require(try place.restore(backup))
         #expect(report.waiting == 3)

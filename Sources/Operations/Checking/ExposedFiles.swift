@@ -22,9 +22,6 @@ package struct ExposedFiles {
         package var remedy: String { isFolder ? "chmod o-w \(path)" : exposure.remedy(for: path) }
     }
 
-    /// The suffixes of a database and of SQLite's files next to it.
-    private static let companions = ["", "-wal", "-shm"]
-
     package private(set) var found: [Found] = []
 
     /// `platforms` describe the keys of blocks that name files.
@@ -43,12 +40,7 @@ package struct ExposedFiles {
         for webhook in configuration.operationalEvents?.webhooks ?? [] {
             add(webhook.secretFile, "operational_events.webhooks.secret_file", line: 0)
         }
-        for path in [
-            configuration.storePath, configuration.outboxPath, configuration.contextPath, configuration.tracePath,
-            configuration.keptEventsPath, configuration.webhooksPath,
-        ] {
-            for end in Self.companions { add(path + end, "store.path", line: configuration.storePlace.line) }
-        }
+        for path in configuration.databaseFiles { add(path, "store.path", line: configuration.storePlace.line) }
         addFolder(of: configuration.storePath, "store.path", line: configuration.storePlace.line)
         addFolder(of: configuration.keyFile, "identity.key_file", line: configuration.keyFilePlace.line)
     }
@@ -64,6 +56,14 @@ package struct ExposedFiles {
         guard stat(folder, &status) == 0, status.st_mode & S_IWOTH != 0, !found.contains(where: { $0.path == folder })
         else { return }
         found.append(Found(key: key, line: line, path: folder, exposure: .writable, isFolder: true))
+    }
+}
+
+extension Configuration {
+    /// The databases and SQLite's files next to them.
+    fileprivate var databaseFiles: [String] {
+        [storePath, outboxPath, contextPath, tracePath, keptEventsPath, webhooksPath]
+            .flatMap { path in ["", "-wal", "-shm"].map { path + $0 } }
     }
 }
 
@@ -90,13 +90,8 @@ struct StrandedFiles {
 
     init(_ configuration: Configuration) {
         add([configuration.keyFile], "identity.key_file", configuration.keyFilePlace, isWritten: false)
-        let databases = [
-            configuration.storePath, configuration.outboxPath, configuration.contextPath, configuration.tracePath,
-            configuration.keptEventsPath, configuration.webhooksPath,
-        ]
-        let files = databases.flatMap { path in ["", "-wal", "-shm"].map { path + $0 } }
         let others = ["-lock", "-tokens", "-tokens-lock"].map { configuration.storePath + $0 }
-        add(others + files, "store.path", configuration.storePlace, isWritten: true)
+        add(others + configuration.databaseFiles, "store.path", configuration.storePlace, isWritten: true)
         if let secrets = configuration.registration.secretFile {
             let place = configuration.registration.secretFilePlace
             add([secrets], "registration.secret_file", place, isWritten: false)

@@ -115,7 +115,14 @@ package final class RulesTrial: Sendable {
         for (device, decision) in zip(devices, decisions) {
             switch decision {
             case .silent(let reason, _):
-                report.deliveries.append(silence(of: device.address.platform, reason))
+                report.deliveries.append(
+                    TrialDelivery(
+                        platform: device.address.platform,
+                        hasThrowAwayKeys: false,
+                        leftOut: [],
+                        outcome: .spared(reason)
+                    )
+                )
             case .wakes(let wakeUp):
                 if wakeUp.rule.mode < mode { report.isCutByRule = true }
                 var delivery = await delivery(of: wakeUp, to: device)
@@ -124,16 +131,6 @@ package final class RulesTrial: Sendable {
             }
         }
         return report
-    }
-
-    /// The result for a platform whose devices the rules do not notify.
-    private func silence(of platform: String, _ reason: Sentence) -> TrialDelivery {
-        TrialDelivery(
-            platform: platform,
-            hasThrowAwayKeys: false,
-            leftOut: [],
-            outcome: .spared(reason)
-        )
     }
 
     /// Stops the plugins.

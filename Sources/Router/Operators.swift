@@ -50,7 +50,7 @@ final class Operators: RouterPart {
         configuration.inbound?.receive = console.receive
         let server = HTTPServer(
             configuration: configuration,
-            authenticator: authenticator,
+            authenticator: authenticator.principal(of:for:),
             endpoints: console.endpoints,
             loop: loop,
             now: environment.now,

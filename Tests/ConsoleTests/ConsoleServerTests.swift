@@ -17,15 +17,16 @@ struct ConsoleServerTests {
     private static let token = "0123456789abcdef0123456789"
 
     /// Knows a token for everything, one for reading, and accepts `Nostr a` as an owner.
-    private struct Tokens: APIAuthenticator {
-        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
-            if head.credentials("nostr") == "bad" { throw APIError(401, "this proves nothing") }
-            if let key = head.credentials("nostr"), access == .owner { return .owner(key) }
-            return switch head.credentials("bearer") {
-            case ConsoleServerTests.token: .agent("all", Set(APIScope.allCases))
-            case "reader": .agent("reader", [.read])
-            default: nil
-            }
+    @Sendable private static func principal(
+        of head: APIRequestHead,
+        for access: APIAccess
+    ) throws(APIError) -> APIPrincipal? {
+        if head.credentials("nostr") == "bad" { throw APIError(401, "this proves nothing") }
+        if let key = head.credentials("nostr"), access == .owner { return .owner(key) }
+        return switch head.credentials("bearer") {
+        case token: .agent("all", Set(APIScope.allCases))
+        case "reader": .agent("reader", [.read])
+        default: nil
         }
     }
 
@@ -143,7 +144,7 @@ struct ConsoleServerTests {
     ) async throws {
         let server = HTTPServer(
             configuration: configuration,
-            authenticator: Tokens(),
+            authenticator: Self.principal(of:for:),
             endpoints: calls.endpoints + further,
             loop: loop,
             now: { 1_000 },
@@ -362,17 +363,16 @@ struct ConsoleServerTests {
 
     /// A token may be revoked while a client reads.
     @Test func streamOfARevokedTokenEnds() async throws {
-        final class Once: APIAuthenticator {
-            private let asked = Atomic<Int>(0)
-
-            func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
-                asked.add(1, ordering: .relaxed).oldValue < 2 ? .agent("a", [.read]) : nil
-            }
-        }
+        let asked = Mutex(0)
         let parts = Parts()
         let handler = ConsoleHandler(
             configuration: Self.configuration(),
-            authenticator: Once(),
+            authenticator: { _, _ in
+                asked.withLock { asked in
+                    asked += 1
+                    return asked <= 2 ? .agent("a", [.read]) : nil
+                }
+            },
             endpoints: [
                 APIEndpoint(.get, "/v1/live", for: .scope(.read)) { _ in
                     ConsoleAnswer(live: parts, contentType: "text/event-stream")

@@ -23,10 +23,6 @@ struct InboundTests {
         }
     }
 
-    private struct NobodyIsKnown: APIAuthenticator {
-        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? { nil }
-    }
-
     private let backend = Backend()
 
     private func run(
@@ -42,7 +38,7 @@ struct InboundTests {
         configuration.inbound = inbound
         let server = HTTPServer(
             configuration: configuration,
-            authenticator: NobodyIsKnown(),
+            authenticator: { _, _ in nil },
             endpoints: [],
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },
@@ -151,7 +147,7 @@ struct InboundTests {
         configuration.port = 0
         let server = HTTPServer(
             configuration: configuration,
-            authenticator: NobodyIsKnown(),
+            authenticator: { _, _ in nil },
             endpoints: [],
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },

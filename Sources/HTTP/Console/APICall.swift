@@ -162,11 +162,9 @@ package struct APIRequestHead: Sendable {
     }
 }
 
-/// Identifies the client of a request. Called from any thread for each request; must be quick.
-package protocol APIAuthenticator: Sendable {
-    /// Returns nil for an unauthenticated client. Throws an ``APIError`` if the request's credentials are invalid.
-    func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal?
-}
+/// Identifies the client of a request; returns nil for an unauthenticated one. Called from any thread for each request;
+/// must be quick. Throws if the request's credentials are invalid.
+package typealias APIAuthenticator = @Sendable (APIRequestHead, APIAccess) throws(APIError) -> APIPrincipal?
 
 /// A secret that grants access to the API.
 package struct APIToken: Sendable, Concealed {

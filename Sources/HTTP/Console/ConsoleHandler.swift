@@ -9,14 +9,14 @@ import NIOCore
 final class ConsoleHandler: Sendable {
     private let configuration: ConsoleConfiguration
     /// Nil: every client that can connect has the operator's access.
-    private let authenticator: (any APIAuthenticator)?
+    private let authenticator: APIAuthenticator?
     private let routes: RouteTable
     private let now: @Sendable () -> Timestamp
     private let limits: CallLimits
 
     init(
         configuration: ConsoleConfiguration,
-        authenticator: (any APIAuthenticator)?,
+        authenticator: APIAuthenticator?,
         endpoints: [APIEndpoint],
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -161,7 +161,7 @@ final class ConsoleHandler: Sendable {
         let match = routes.match(head.method, head.target.prefix { $0 != "?" })
         guard case .endpoint(let endpoint, _) = match, case .scope = endpoint.access else { return body }
         return GuardedBody(body, now: now) {
-            (try? authenticator.principal(of: head, for: endpoint.access))??.may(endpoint.access) ?? false
+            (try? authenticator(head, endpoint.access))??.may(endpoint.access) ?? false
         }
     }
 
@@ -174,7 +174,7 @@ final class ConsoleHandler: Sendable {
         guard let authenticator else { return .agent("this machine", Set(APIScope.allCases)) }
         // Checking an owner's proof means verifying a signature, so the limits for unauthenticated clients come first.
         if access == .owner { try limits.admitStranger(head) }
-        let principal = try authenticator.principal(of: head, for: access)
+        let principal = try authenticator(head, access)
         if let principal {
             try limits.admit(principal)
         } else if access != .owner, !Self.isProbe(match, head) {

@@ -17,7 +17,7 @@ extension HTTPServer {
     ///   - logger: Logs connections, without addresses.
     package convenience init(
         configuration: ConsoleConfiguration,
-        authenticator: (any APIAuthenticator)?,
+        authenticator: APIAuthenticator?,
         endpoints: [APIEndpoint],
         loop: any EventLoop,
         now: @escaping @Sendable () -> Timestamp,
@@ -137,7 +137,7 @@ package struct DirectAPI: Sendable {
     ///   - endpoints: All endpoints.
     ///   - now: The wall clock.
     package init(
-        authenticator: any APIAuthenticator,
+        authenticator: @escaping APIAuthenticator,
         endpoints: [APIEndpoint],
         now: @escaping @Sendable () -> Timestamp
     ) {

@@ -9,7 +9,7 @@ import RouterConfiguration
 import Synchronization
 
 /// Authenticates API callers by token, console session, signed event, or single sign-on header of a proxy.
-package struct RouterAuthenticator: APIAuthenticator {
+package struct RouterAuthenticator: Sendable {
     private let tokens: CurrentTokens
     private let sessions: BrowserSessions
     private let signOn: ProxySignOn?
@@ -27,7 +27,7 @@ package struct RouterAuthenticator: APIAuthenticator {
         self.owners = owners
     }
 
-    package func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
+    @Sendable package func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
         if let credentials = head.credentials("bearer") { return tokens.principal(of: credentials) }
         // A signed event counts as used only on operations that need one.
         if access == .owner, let credentials = head.credentials("nostr") {
@@ -213,18 +213,12 @@ package struct OwnSession: Sendable {
         now: @escaping @Sendable () -> Timestamp
     ) {
         api = DirectAPI(
-            authenticator: Owners(owners: owners),
+            authenticator: { head, _ throws(APIError) in
+                try head.credentials("nostr").map { proof throws(APIError) in try owners.principal(head, proof) }
+            },
             endpoints: operations.map(\.endpoint).filter { $0.access == .owner },
             now: now
         )
-    }
-
-    private struct Owners: APIAuthenticator {
-        let owners: OwnerAuthenticator
-
-        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
-            try head.credentials("nostr").map { proof throws(APIError) in try owners.principal(head, proof) }
-        }
     }
 
     private struct ErrorResponse: Decodable {

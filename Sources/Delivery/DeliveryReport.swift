@@ -134,6 +134,9 @@ package protocol DeliveryObserver: Sendable {
 }
 
 extension DeliveryObserver {
+    package func queuePaused(_ pause: QueuePause) {}
+    package func queueResumed(_ queue: QueueName) {}
+    package func outboxFailed(_ error: any Error) {}
     package func outboxRecovered() {}
     package func attemptsBegan(_ attempts: [AttemptStart]) {}
     package func deliveriesPostponed(_ reports: [DeliveryReport]) {}

@@ -97,8 +97,6 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
     }
 
     /// The courier logs this error itself.
-    func outboxFailed(_ error: any Error) {}
-
     /// Logged once per store: later operations on it fail too and are not logged again.
     @Sendable func damaged(_ fault: StoreError) {
         logger.critical("A database is damaged; writes to it stopped", metadata: ["error": "\(fault)"])

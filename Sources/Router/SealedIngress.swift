@@ -200,10 +200,6 @@ final class TokenTrials: DeliveryObserver {
             for report in ends { book.end(report.device, isTaken: report.isTokenTaken, now: now) }
         }
     }
-
-    func queuePaused(_ pause: QueuePause) {}
-    func queueResumed(_ queue: QueueName) {}
-    func outboxFailed(_ error: any Error) {}
 }
 
 extension DeliveryReport {

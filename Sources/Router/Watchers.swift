@@ -152,12 +152,6 @@ package struct PaceFeedback: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         intake.ended(CompletedPush.all(of: reports, at: now()))
     }
-
-    package func queuePaused(_ pause: QueuePause) {}
-
-    package func queueResumed(_ queue: QueueName) {}
-
-    package func outboxFailed(_ error: any Error) {}
 }
 
 /// Exports the processing of events as spans to a collector, if the configuration names one.

@@ -293,6 +293,4 @@ extension TraceStore: DeliveryObserver {
             pending.hasOtherPauses = true
         }
     }
-
-    package func outboxFailed(_ error: any Error) {}
 }

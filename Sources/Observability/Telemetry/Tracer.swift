@@ -78,12 +78,6 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
 
     package func deliveriesPostponed(_ reports: [DeliveryReport]) { deliveriesReported(reports) }
 
-    package func queuePaused(_ pause: QueuePause) {}
-
-    package func queueResumed(_ queue: QueueName) {}
-
-    package func outboxFailed(_ error: any Error) {}
-
     /// Sends the remaining spans within `time`. Unfinished work has no spans.
     package func finish(within time: Duration) async {
         // The sender calls back eventually, even if the collector does not respond.

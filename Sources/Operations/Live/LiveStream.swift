@@ -295,12 +295,6 @@ extension LiveStream: DeliveryObserver {
     }
 
     package func deliveriesPostponed(_ reports: [DeliveryReport]) { deliveriesReported(reports) }
-
-    package func queuePaused(_ pause: QueuePause) {}
-
-    package func queueResumed(_ queue: QueueName) {}
-
-    package func outboxFailed(_ error: any Error) {}
 }
 
 /// A reader with its buffer.

@@ -119,8 +119,6 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         pauses.withLock { $0[pause.queue, default: [:]][pause.cause, default: 0] += 1 }
     }
 
-    package func queueResumed(_ queue: QueueName) {}
-
     package func outboxFailed(_ error: any Error) { kept(false) }
 
     package func outboxRecovered() { kept(true) }

@@ -153,7 +153,6 @@ package final class OperationalEvents: Sendable {
             }
         }
     }
-
 }
 
 extension OperationalEvents: DeliveryObserver {
@@ -204,8 +203,6 @@ extension OperationalEvents: DeliveryObserver {
         let now = now()
         tell(state.withLock { $0.watch.resumed(queue, at: now) }.map { [$0] } ?? [])
     }
-
-    package func outboxFailed(_ error: any Error) {}
 }
 
 /// An operational event of the router or a device. It contains no content, token or endpoint.

@@ -334,12 +334,6 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
     /// The counts that are not written yet.
     package var pending: [DailyFigure: Int] { state.withLock { $0.figures } }
 
-    package func queuePaused(_ pause: QueuePause) {}
-
-    package func queueResumed(_ queue: QueueName) {}
-
-    package func outboxFailed(_ error: any Error) {}
-
     private static let matching: [PipelineStep] = [.queued, .batched]
     private static let suppressing: [PipelineStep] = [
         .dropped, .filtered, .unwanted, .withheld, .silent, .beforeRegistration,

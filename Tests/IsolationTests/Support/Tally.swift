@@ -45,10 +45,4 @@ final class Tally: DeliveryObserver {
         }
         for continuation in ready { continuation.resume() }
     }
-
-    func queuePaused(_ pause: QueuePause) {}
-
-    func queueResumed(_ queue: QueueName) {}
-
-    func outboxFailed(_ error: any Error) {}
 }

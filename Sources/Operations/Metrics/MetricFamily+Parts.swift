@@ -44,12 +44,6 @@ extension QueueName {
 
 /// Metrics of the parts at one moment.
 extension MetricFamily {
-    static var buildInfo: MetricFamily {
-        gauge("carillon_build_info", "The version of Carillon.", of: [Version.current]) {
-            $0.add(1, ["version": $1])
-        }
-    }
-
     static func queues(_ queues: [QueueStatus]) -> [MetricFamily] {
         let queues = queues.sorted { $0.queue < $1.queue }
         func gauge(_ name: String, _ help: String, _ value: (QueueStatus) -> Int) -> MetricFamily {
@@ -81,50 +75,6 @@ extension MetricFamily {
             paused,
             gauge("carillon_queue_paused_hosts", "Paused hosts of users' endpoints.") { $0.pausedHosts },
         ]
-    }
-
-    static func registeredDevices(_ counts: [(state: String, devices: Int)]) -> MetricFamily {
-        gauge(
-            "carillon_registered_devices",
-            "Devices by the router's key in their registration.",
-            of: counts
-        ) { $0.add($1.devices, ["key": $1.state]) }
-    }
-
-    static func intake(_ backlog: IntakeBacklog) -> [MetricFamily] {
-        [
-            gauge("carillon_intake_events", "Events that wait for the pipeline.", backlog.events),
-            gauge("carillon_intake_bytes", "Size of these events in bytes.", backlog.bytes),
-            gauge("carillon_intake_events_limit", "Maximum of waiting events; more are rejected.", backlog.limit),
-        ]
-    }
-
-    static func waiting(_ gauges: PipelineGauges) -> [MetricFamily] {
-        [
-            gauge("carillon_held_devices", "Devices with held pushes.", gauges.waitingDevices),
-            gauge(
-                "carillon_events_waiting_for_context",
-                "Events that wait for a name or a note.",
-                gauges.waitingEvents
-            ),
-        ]
-    }
-
-    /// `lost` is `nil` if tracing is off.
-    static func trace(lost: Int?) -> MetricFamily {
-        counter(
-            "carillon_trace_lost_total",
-            "Lost trace entries: disk too slow, disk error, or too many from unknown keys.",
-            of: [lost].compactMap(\.self)
-        ) { $0.add($1) }
-    }
-
-    static func spans(_ counts: [(result: String, count: Int)]) -> MetricFamily {
-        counter(
-            "carillon_tracing_spans_total",
-            "Spans for the collector: sent, dropped (buffer full or no response), or rejected.",
-            of: counts
-        ) { $0.add($1.count, ["result": $1.result]) }
     }
 
     static func relays(_ relays: [RelayStatus]) -> MetricFamily {

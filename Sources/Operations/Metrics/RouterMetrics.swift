@@ -1,4 +1,5 @@
 import Console
+import Core
 import Delivery
 import HTTPClient
 import Listeners
@@ -37,11 +38,14 @@ package struct RouterMetrics: Sendable {
     package func families() async -> [MetricFamily] {
         let member = member()
         let (counts, outbox, transports) = (incoming.counts, outgoing.outbox, outgoing.transports)
-        var families = [MetricFamily.buildInfo]
+        var families = [
+            MetricFamily.gauge("carillon_build_info", "The version of Carillon.", of: [Version.current]) {
+                $0.add(1, ["version": $1])
+            }
+        ]
         families += counts.families
         families.append(counts.filters(filterNames()))
-        families.append(MetricFamily.trace(lost: trace?.shed))
-        if let tracer { families.append(MetricFamily.spans(tracer.counts)) }
+        families += traceFamilies
         families += incoming.listeners.families
         families += MetricFamily.queues(outgoing.courier.status)
         families += member?.families ?? []
@@ -54,9 +58,22 @@ package struct RouterMetrics: Sendable {
                 outbox.deadLetterCount + (member?.failed ?? 0)
             ),
         ]
-        families.append(MetricFamily.registeredDevices(await incoming.keys.devicesByState() ?? []))
-        families += MetricFamily.intake(incoming.intake.backlog)
-        families += MetricFamily.waiting(incoming.pipeline.gauges)
+        let devices = await incoming.keys.devicesByState() ?? []
+        let (backlog, gauges) = (incoming.intake.backlog, incoming.pipeline.gauges)
+        families += [
+            .gauge("carillon_registered_devices", "Devices by the router's key in their registration.", of: devices) {
+                $0.add($1.devices, ["key": $1.state])
+            },
+            .gauge("carillon_intake_events", "Events that wait for the pipeline.", backlog.events),
+            .gauge("carillon_intake_bytes", "Size of these events in bytes.", backlog.bytes),
+            .gauge("carillon_intake_events_limit", "Maximum of waiting events; more are rejected.", backlog.limit),
+            .gauge("carillon_held_devices", "Devices with held pushes.", gauges.waitingDevices),
+            .gauge(
+                "carillon_events_waiting_for_context",
+                "Events that wait for a name or a note.",
+                gauges.waitingEvents
+            ),
+        ]
         families.append(MetricFamily.relays(incoming.pool.status))
         families += MetricFamily.behavior(incoming.pool.behavior)
         families += MetricFamily.lanes(await outgoing.lanes.snapshot())
@@ -68,6 +85,21 @@ package struct RouterMetrics: Sendable {
         families += ProcessFigures.current.families
         guard let member else { return families }
         return families.map { $0.labelled("member", member.name) }
+    }
+
+    private var traceFamilies: [MetricFamily] {
+        let lost = MetricFamily.counter(
+            "carillon_trace_lost_total",
+            "Lost trace entries: disk too slow, disk error, or too many from unknown keys.",
+            of: [trace?.shed].compactMap(\.self)
+        ) { $0.add($1) }
+        guard let tracer else { return [lost] }
+        let spans = MetricFamily.counter(
+            "carillon_tracing_spans_total",
+            "Spans for the collector: sent, dropped (buffer full or no response), or rejected.",
+            of: tracer.counts
+        ) { $0.add($1.count, ["result": $1.result]) }
+        return [lost, spans]
     }
 }
 

@@ -205,12 +205,12 @@ final class StartOrder: Sendable {
 }
 
 /// Runs `body` on a thread that may wait for the disk; the threads that tasks share must not block.
-func onDisk(_ body: @escaping @Sendable () -> Void) async {
-    await withCheckedContinuation { continuation in
-        DispatchQueue.global(qos: .utility)
-            .async {
-                body()
-                continuation.resume()
-            }
+package func onDisk<Value: Sendable, Failure: Error>(
+    _ priority: DispatchQoS.QoSClass = .utility,
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+) async throws(Failure) -> Value {
+    let result = await withCheckedContinuation { continuation in
+        DispatchQueue.global(qos: priority).async { continuation.resume(returning: Result(catching: body)) }
     }
+    return try result.get()
 }

@@ -135,12 +135,8 @@ final class Reloader: Sendable {
             ])
         }
         // Files and plugins may block, and the threads that tasks share must not.
-        return try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { [outgoing, filters = settings.filters, hasAPI = apiToken.value != nil] in
-                continuation.resume(
-                    with: Result { try ReloadCandidate(try reread(), outgoing, filters, hasAPI: hasAPI) }
-                )
-            }
+        return try await onDisk(.default) { [outgoing, filters = settings.filters, hasAPI = apiToken.value != nil] in
+            try ReloadCandidate(try reread(), outgoing, filters, hasAPI: hasAPI)
         }
     }
 

@@ -1,7 +1,6 @@
 import CarillonRouter
 import Core
 import Delivery
-import Dispatch
 import Foundation
 import Logging
 import Nostr
@@ -63,7 +62,7 @@ package struct StoreTransfer: Sendable {
         do {
             if let link = try await ClusterLink.join(configuration, claim, isTransfer: true, logger: logger) {
                 let snapshots = RegistrySnapshots(link)
-                let result = try? await waiting { try snapshots.logState().last }
+                let result = try? await onDisk(.default) { try snapshots.logState().last }
                 await link.close()
                 isThere = try result ?? 0 >= store.position() ?? 0
             }
@@ -161,7 +160,7 @@ package struct StoreTransfer: Sendable {
         _ store: RegistryStore
     ) async throws -> Report {
         progress("the registry")
-        try await waiting { [self] in try shareRegistry(store, link, id) }
+        try await onDisk(.default) { [self] in try shareRegistry(store, link, id) }
         let outbox = try Outbox(
             path: configuration.outboxPath,
             limit: configuration.maxWaiting,
@@ -259,7 +258,7 @@ package struct StoreTransfer: Sendable {
             }
             if try store.position() != nil {
                 progress("the registry")
-                try await waiting { try store.takeAllChanges(of: RegistryStream(link)) }
+                try await onDisk(.default) { try store.takeAllChanges(of: RegistryStream(link)) }
                 let marks = try await fill(files, link, transfer, &report)
                 try files.use()
                 try store.endSharing(marks: marks)
@@ -302,12 +301,5 @@ package struct StoreTransfer: Sendable {
         }
         outbox.settle()
         return marks
-    }
-
-    /// Runs blocking work on a thread that may block.
-    private func waiting<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
-            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
-        }
     }
 }

@@ -50,7 +50,7 @@ final class Exchange: @unchecked Sendable {
 
 /// A bounded FIFO queue of requests that wait for a stream. The caller supplies the time.
 struct WaitingRequests {
-    private var requests: Deque<Exchange> = []
+    private(set) var requests: Deque<Exchange> = []
     private let limit: Int
     /// No waiting request has an earlier deadline.
     private(set) var soonestDeadline: Deadline = .distantFuture
@@ -58,9 +58,6 @@ struct WaitingRequests {
     init(limit: Int) {
         self.limit = limit
     }
-
-    var count: Int { requests.count }
-    var isEmpty: Bool { requests.isEmpty }
 
     /// Returns false if the queue is full.
     mutating func append(_ exchange: Exchange) -> Bool {

@@ -41,7 +41,7 @@ package final class HTTPLanes: HTTPSender {
         pool = ConnectionPool(
             group: group,
             surroundings: OriginConnections.PoolContext(
-                connector: TLSConnector(dialer: dialer),
+                connect: dialer.connect,
                 settings: configuration.lanes,
                 jitter: { Double.random(in: 0...1) },
                 gate: configuration.gate,

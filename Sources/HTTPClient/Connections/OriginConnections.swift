@@ -8,7 +8,12 @@ import Synchronization
 final class OriginConnections: @unchecked Sendable {
     /// State shared by the origins of a pool.
     struct PoolContext: Sendable {
-        var connector: any Connector
+        /// Opens a channel on the loop and ends its pipeline with a `ConnectionHandler` for the connection. The future
+        /// completes once connected, and fails with an `HTTPError` if no channel could be made; the connection itself
+        /// receives later events. The route's name is resolved again.
+        var connect:
+            @Sendable (NIOLoopBound<HTTP2Connection>, ConnectionRoute, _ timeout: Duration, any EventLoop) ->
+                EventLoopFuture<Void>
         /// Limits and times.
         var settings: ConnectionSettings
         /// A random value from 0 to 1.
@@ -91,7 +96,7 @@ final class OriginConnections: @unchecked Sendable {
                 connections: self.connections.count - connecting,
                 connecting: connecting,
                 streams: self.connections.reduce(0) { $0 + $1.inFlight },
-                waiting: self.waiting.count
+                waiting: self.waiting.requests.count
             )
         }
     }
@@ -130,9 +135,9 @@ final class OriginConnections: @unchecked Sendable {
     /// Assigns waiting requests to connections with capacity, and opens another connection for the rest.
     private func assign() {
         let now = loop.time
-        if !waiting.isEmpty { spread(now: now) }
-        guard !isShutDown, !waiting.isEmpty else { return }
-        switch plan.decide(waiting: waiting.count, stats: stats(), now: now) {
+        if !waiting.requests.isEmpty { spread(now: now) }
+        guard !isShutDown, !waiting.requests.isEmpty else { return }
+        switch plan.decide(waiting: waiting.requests.count, stats: stats(), now: now) {
         case .none:
             break
         case .connect:
@@ -147,7 +152,7 @@ final class OriginConnections: @unchecked Sendable {
         // A copy: a flush may end a connection.
         let connections = connections
         let isHeldBack = surroundings.gate?.isOpen == false
-        while !waiting.isEmpty, let connection = Self.leastLoaded(connections) {
+        while !waiting.requests.isEmpty, let connection = Self.leastLoaded(connections) {
             // With one connection there is no comparison.
             var count = connections.count == 1 ? connection.free : 1
             var isRefused = false
@@ -194,7 +199,7 @@ final class OriginConnections: @unchecked Sendable {
         connections.append(connection)
         wake(by: loop.time + settings.connectTimeout)
         let bound = NIOLoopBound(connection, eventLoop: loop)
-        surroundings.connector.connect(bound, along: route, timeout: settings.connectTimeout, on: loop)
+        surroundings.connect(bound, route, settings.connectTimeout, loop)
             .whenFailure { error in
                 bound.value.connectFailed((error as? HTTPError)?.reason ?? .unreachable)
             }
@@ -203,7 +208,7 @@ final class OriginConnections: @unchecked Sendable {
     /// Replaces a connection whose peer takes no more requests, before the next request comes.
     private func replaceDrained() {
         let now = loop.time
-        guard !isShutDown, !isLeaving, waiting.isEmpty else { return }
+        guard !isShutDown, !isLeaving, waiting.requests.isEmpty else { return }
         if plan.wantsReplacement(stats: stats(), lastRequest: lastRequest, now: now) { connect() }
     }
 
@@ -214,7 +219,7 @@ final class OriginConnections: @unchecked Sendable {
     }
 
     private func leaveIfDone() {
-        guard isLeaving, !isShutDown, !isGone, waiting.isEmpty else { return }
+        guard isLeaving, !isShutDown, !isGone, waiting.requests.isEmpty else { return }
         for connection in connections where connection.inFlight == 0 { connection.close(.closed) }
         guard connections.isEmpty, inbox.withLock({ $0.closeIfEmpty() }) else { return }
         isGone = true

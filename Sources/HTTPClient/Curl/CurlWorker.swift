@@ -89,7 +89,7 @@ final class CurlWorker: @unchecked Sendable {
                 while let exchange = queue.next() { begin(exchange) }
             }
             if configuration.gate?.isOpen == false { holdBack() }
-            if errand.end == .whenDone, transfers.isEmpty, addresses.isEmpty { break }
+            if errand.end == .whenDone, transfers.isEmpty, addresses.waiting.isEmpty { break }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             // Delivers the responses of one turn with one wake-up for each receiver.
@@ -297,9 +297,7 @@ struct HostAddresses {
     private static let lifetime: Duration = .minutes(1)
 
     private var found = BoundedCache<String, Found>(capacity: 4_096)
-    private var waiting: [ObjectIdentifier: Exchange] = [:]
-
-    var isEmpty: Bool { waiting.isEmpty }
+    private(set) var waiting: [ObjectIdentifier: Exchange] = [:]
 
     /// No waiting request has a deadline before this.
     var soonestDeadline: Deadline { waiting.values.reduce(.distantFuture) { min($0, $1.deadline) } }

@@ -128,7 +128,7 @@ private struct AccountRequests {
     mutating func append(_ exchange: Exchange) {
         let name = exchange.url.origin.host
         if let host = hosts[name] {
-            if host.waiting.isEmpty { turns.append(name) }
+            if host.waiting.requests.isEmpty { turns.append(name) }
         } else {
             idle.append(name)
         }
@@ -140,7 +140,7 @@ private struct AccountRequests {
             return nil
         }
         hosts[name]?.underWay += 1
-        if hosts[name]?.waiting.isEmpty == false { turns.append(name) }
+        if hosts[name]?.waiting.requests.isEmpty == false { turns.append(name) }
         return exchange
     }
 
@@ -150,7 +150,7 @@ private struct AccountRequests {
         host.underWay -= 1
         hosts[name] = host
         guard host.underWay == 0 else { return }
-        if host.waiting.isEmpty {
+        if host.waiting.requests.isEmpty {
             hosts[name] = nil
         } else if isAnswered, let place = turns.firstIndex(of: name) {
             turns.remove(at: place)
@@ -179,9 +179,9 @@ private struct AccountRequests {
 
     /// Removes hosts without requests, and removes those without waiting requests from the lines.
     private mutating func tidyUp() {
-        hosts = hosts.filter { $0.value.underWay > 0 || !$0.value.waiting.isEmpty }
-        idle.removeAll { hosts[$0]?.waiting.isEmpty ?? true }
-        turns.removeAll { hosts[$0]?.waiting.isEmpty ?? true }
+        hosts = hosts.filter { $0.value.underWay > 0 || !$0.value.waiting.requests.isEmpty }
+        idle.removeAll { hosts[$0]?.waiting.requests.isEmpty ?? true }
+        turns.removeAll { hosts[$0]?.waiting.requests.isEmpty ?? true }
     }
 }
 

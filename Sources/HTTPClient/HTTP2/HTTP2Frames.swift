@@ -182,8 +182,6 @@ struct FrameReader: ~Copyable {
 struct ControlFrames {
     private(set) var bytes: [UInt8] = []
 
-    var isEmpty: Bool { bytes.isEmpty }
-
     /// Whether a peer causes responses faster than it reads them.
     var isFlooded: Bool { bytes.count > Self.limit }
 

@@ -64,7 +64,7 @@ final class HTTP2Session {
 
     /// Whether the connection has nothing left to send or receive.
     var isOver: Bool {
-        guard control.isEmpty else { return false }
+        guard control.bytes.isEmpty else { return false }
         return hasSaidGoodbye || (budget.isDraining && streams.isEmpty)
     }
 
@@ -182,16 +182,16 @@ final class HTTP2Session {
     /// Appends frames to `buffer` until it holds about `size` bytes. True if there may be more.
     func pump(into buffer: inout ByteBuffer, upTo size: Int) -> Bool {
         guard !isAbandoned else { return false }
-        if !control.isEmpty {
+        if !control.bytes.isEmpty {
             buffer.writeBytes(control.bytes)
             control.removeAll()
         }
         guard !hasSaidGoodbye else { return false }
         while buffer.readableBytes < size {
             let isWritten =
-                if let stream = sending.first {
+                if let stream = sending.streams.first {
                     writeNext(of: stream, to: &buffer)
-                } else if let stream = unsent.first {
+                } else if let stream = unsent.streams.first {
                     start(stream, to: &buffer)
                 } else {
                     false

@@ -39,9 +39,7 @@ final class RequestStream {
 
 /// The streams that have frames to send, in FIFO order.
 struct StreamQueue {
-    private var streams: Deque<RequestStream> = []
-
-    var first: RequestStream? { streams.first }
+    private(set) var streams: Deque<RequestStream> = []
 
     mutating func append(_ stream: RequestStream) {
         guard !stream.isQueued else { return }

@@ -9,7 +9,7 @@ import Testing
 /// Connections in memory on one embedded loop with a manual clock.
 ///
 /// `@unchecked Sendable`: a test uses it on its one thread.
-final class ScriptedNetwork: Connector, @unchecked Sendable {
+final class ScriptedNetwork: @unchecked Sendable {
     final class Connection {
         let channel: EmbeddedChannel
         let peer = ScriptedPeer()
@@ -36,9 +36,9 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
 
     func connect(
         _ lane: NIOLoopBound<HTTP2Connection>,
-        along route: ConnectionRoute,
-        timeout: Duration,
-        on loop: any EventLoop
+        _: ConnectionRoute,
+        _: Duration,
+        _ loop: any EventLoop
     ) -> EventLoopFuture<Void> {
         attempts += 1
         if let failure { return loop.makeFailedFuture(failure) }
@@ -60,7 +60,7 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
 
     func surroundings(_ settings: ConnectionSettings = ConnectionSettings()) -> OriginConnections.PoolContext {
         OriginConnections.PoolContext(
-            connector: self,
+            connect: connect,
             settings: settings,
             jitter: { 1 },
             gate: gate,

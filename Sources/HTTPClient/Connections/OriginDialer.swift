@@ -4,73 +4,6 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Opens the channels of connections.
-protocol Connector: Sendable {
-    /// Opens a channel on `loop` and ends its pipeline with a `ConnectionHandler` for `connection`. Fails with an
-    /// `HTTPError` if no channel could be made; the connection itself receives later events.
-    ///
-    /// - Parameters:
-    ///   - connection: Receives the channel's bytes.
-    ///   - route: The destination; its name is resolved again.
-    ///   - timeout: For the connection.
-    ///   - loop: The connection's event loop.
-    /// - Returns: A future that completes once connected.
-    func connect(
-        _ connection: NIOLoopBound<HTTP2Connection>,
-        along route: ConnectionRoute,
-        timeout: Duration,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Void>
-}
-
-/// Opens channels over TCP and TLS (1.2 or later, certificates checked, ALPN offering `h2`), through a proxy if there
-/// is one.
-struct TLSConnector: Connector {
-    let dialer: OriginDialer
-
-    func connect(
-        _ connection: NIOLoopBound<HTTP2Connection>,
-        along route: ConnectionRoute,
-        timeout: Duration,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Void> {
-        guard let context = context(of: route.scope) else {
-            return loop.makeFailedFuture(HTTPError(.tls, mayHaveBeenProcessed: false))
-        }
-        return dialer.dial(route.origin, isGuarded: route.isGuarded, timeout: timeout, on: loop)
-            .flatMapThrowing { channel in
-                // Added only to the winner of several channels that race to different addresses.
-                try channel.pipeline.syncOperations.addHandlers([
-                    dialer.tlsHandler(for: route.origin, context),
-                    ConnectionHandler(connection: connection.value),
-                ])
-            }
-            .flatMapErrorThrowing { throw Self.failure(of: $0) }
-    }
-
-    /// Nil if the scope's certificate and key do not match.
-    private func context(of scope: ConnectionScope?) -> NIOSSLContext? {
-        guard let scope, let certificate = scope.clientCertificate else { return dialer.context }
-        return scope.tlsContext {
-            try? dialer.context { tls in
-                tls.certificateChain = certificate.chain
-                tls.privateKey = certificate.key
-            }
-        }
-    }
-
-    private static func failure(of error: any Error) -> HTTPError {
-        if let failure = error as? HTTPError { return failure }
-        guard let error = error as? NIOConnectionError else {
-            return HTTPError(error is NIOSSLExtraError ? .tls : .unreachable, mayHaveBeenProcessed: false)
-        }
-        if error.connectionErrors.isEmpty, let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPError {
-            return cause
-        }
-        return HTTPError(.unreachable, mayHaveBeenProcessed: false)
-    }
-}
-
 /// Connects to origins over TCP, through a proxy if there is one, and sets up TLS.
 package struct OriginDialer: Sendable {
     private let tls: TLSConfiguration
@@ -162,6 +95,52 @@ package struct OriginDialer: Sendable {
         var tls = tls
         try change(&tls)
         return try NIOSSLContext(configuration: tls)
+    }
+}
+
+extension OriginDialer {
+    /// Opens a channel over TCP and TLS (1.2 or later, certificates checked, ALPN offering `h2`) for a connection; see
+    /// ``OriginConnections/PoolContext/connect``.
+    func connect(
+        _ connection: NIOLoopBound<HTTP2Connection>,
+        _ route: ConnectionRoute,
+        _ timeout: Duration,
+        _ loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        guard let context = context(of: route.scope) else {
+            return loop.makeFailedFuture(HTTPError(.tls, mayHaveBeenProcessed: false))
+        }
+        return dial(route.origin, isGuarded: route.isGuarded, timeout: timeout, on: loop)
+            .flatMapThrowing { channel in
+                // Added only to the winner of several channels that race to different addresses.
+                try channel.pipeline.syncOperations.addHandlers([
+                    tlsHandler(for: route.origin, context),
+                    ConnectionHandler(connection: connection.value),
+                ])
+            }
+            .flatMapErrorThrowing { throw Self.failure(of: $0) }
+    }
+
+    /// Nil if the scope's certificate and key do not match.
+    private func context(of scope: ConnectionScope?) -> NIOSSLContext? {
+        guard let scope, let certificate = scope.clientCertificate else { return self.context }
+        return scope.tlsContext {
+            try? self.context { tls in
+                tls.certificateChain = certificate.chain
+                tls.privateKey = certificate.key
+            }
+        }
+    }
+
+    private static func failure(of error: any Error) -> HTTPError {
+        if let failure = error as? HTTPError { return failure }
+        guard let error = error as? NIOConnectionError else {
+            return HTTPError(error is NIOSSLExtraError ? .tls : .unreachable, mayHaveBeenProcessed: false)
+        }
+        if error.connectionErrors.isEmpty, let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPError {
+            return cause
+        }
+        return HTTPError(.unreachable, mayHaveBeenProcessed: false)
     }
 }
 

@@ -30,7 +30,7 @@ import Testing
             configuration: .init(allowPrivate: ["127.0.0.0/8"]),
             group: .singletonMultiThreadedEventLoopGroup,
             logger: log,
-            names: NameLookups(operators: names, users: names)
+            names: NameLookups(operators: names.lookUp, users: names.lookUp)
         )
 
         // Each device has a separate host, because limits for a host do not stop an attacker with many hosts.

@@ -6,52 +6,33 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Resolves names to addresses.
-package protocol NameLookup: Sendable {
-    /// Resolves `host` and calls `completion` once, on any thread. It gets no addresses if the look-up failed, or if
-    /// `isWanted` returns false before the start.
-    func lookUp(
+/// Resolves `host` and calls `completion` once, on any thread. It gets no addresses if the look-up failed, or if
+/// `isWanted` returns false before the start.
+typealias NameLookup =
+    @Sendable (
         _ host: String,
-        port: Int,
-        isWanted: @escaping @Sendable () -> Bool,
-        completion: @escaping @Sendable ([SocketAddress]) -> Void
-    )
-}
+        _ port: Int,
+        _ isWanted: @escaping @Sendable () -> Bool,
+        _ completion: @escaping @Sendable ([SocketAddress]) -> Void
+    ) -> Void
 
 /// Resolves names for connections. Users may choose names whose servers never respond, so their look-ups are separate
 /// from the operator's.
 package struct NameLookups: Sendable {
-    package var operators: any NameLookup
-    package var users: any NameLookup
+    var operators: NameLookup
+    var users: NameLookup
 
-    package init() { self.init(operators: ThreadedLookup(), users: ThreadedLookup()) }
+    package init() { self.init(operators: ThreadedLookup().lookUp, users: ThreadedLookup().lookUp) }
 
-    init(operators: any NameLookup, users: any NameLookup) {
+    init(operators: @escaping NameLookup, users: @escaping NameLookup) {
         self.operators = operators
         self.users = users
     }
 }
 
-/// Resolves names on a thread pool, one per thread at a time.
-struct PooledLookup: NameLookup {
-    let threads: NIOThreadPool
-
-    func lookUp(
-        _ host: String,
-        port: Int,
-        isWanted: @escaping @Sendable () -> Bool,
-        completion: @escaping @Sendable ([SocketAddress]) -> Void
-    ) {
-        threads.submit { state in
-            // A pool that is shut down passes another state.
-            completion(state == .active && isWanted() ? SystemNames.lookUp(host, port: port) : [])
-        }
-    }
-}
-
 /// Resolves each name on its own thread, so that a name whose servers never respond delays no other (``LookupQueue``).
 /// Concurrent look-ups of the same name share one result.
-final class ThreadedLookup: NameLookup {
+final class ThreadedLookup: Sendable {
     typealias Completion = @Sendable ([SocketAddress]) -> Void
 
     private struct State {
@@ -75,9 +56,9 @@ final class ThreadedLookup: NameLookup {
 
     func lookUp(
         _ host: String,
-        port: Int,
-        isWanted: @escaping @Sendable () -> Bool,
-        completion: @escaping Completion
+        _ port: Int,
+        _ isWanted: @escaping @Sendable () -> Bool,
+        _ completion: @escaping Completion
     ) {
         let request = LookupQueue.Request(isWanted: isWanted, completion: completion)
         let dropped = state.withLock { $0.queue.append(request, for: .init(host: host, port: port)) }
@@ -254,7 +235,7 @@ enum DetachedThread {
 /// `@unchecked Sendable`: the promises are Sendable and `isStarted` is touched only on the loop.
 package final class GuardedResolver: Resolver, @unchecked Sendable {
     private let addressGuard: AddressGuard?
-    private let names: any NameLookup
+    private let lookUp: NameLookup
     private let v4: EventLoopPromise<[SocketAddress]>
     private let v6: EventLoopPromise<[SocketAddress]>
     private var isStarted = false
@@ -267,13 +248,18 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
         addressGuard: AddressGuard?,
         threads: NIOThreadPool = .singleton
     ) {
-        self.init(loop: loop, addressGuard: addressGuard, names: PooledLookup(threads: threads))
+        self.init(loop: loop, addressGuard: addressGuard) { host, port, isWanted, completion in
+            threads.submit { state in
+                // A pool that is shut down passes another state.
+                completion(state == .active && isWanted() ? SystemNames.lookUp(host, port: port) : [])
+            }
+        }
     }
 
     /// The same with a custom name look-up.
-    package init(loop: any EventLoop, addressGuard: AddressGuard?, names: any NameLookup) {
+    init(loop: any EventLoop, addressGuard: AddressGuard?, lookUp: @escaping NameLookup) {
         self.addressGuard = addressGuard
-        self.names = names
+        self.lookUp = lookUp
         v4 = loop.makePromise()
         v6 = loop.makePromise()
     }
@@ -296,12 +282,7 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
     private func start(host: String, port: Int) {
         guard !isStarted else { return }
         isStarted = true
-        names.lookUp(
-            host,
-            port: port,
-            isWanted: { !self.isGivenUp.load(ordering: .relaxed) },
-            completion: { self.answer($0) }
-        )
+        lookUp(host, port, { !self.isGivenUp.load(ordering: .relaxed) }, { self.answer($0) })
     }
 
     private func answer(_ found: [SocketAddress]) {

@@ -67,7 +67,7 @@ package struct OriginDialer: Sendable {
         let resolver = GuardedResolver(
             loop: loop,
             addressGuard: checksAddresses ? addressGuard : nil,
-            names: checksAddresses ? names.users : names.operators
+            lookUp: checksAddresses ? names.users : names.operators
         )
         let bootstrap = ClientBootstrap(group: loop)
             .resolver(resolver)

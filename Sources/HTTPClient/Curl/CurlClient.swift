@@ -159,12 +159,8 @@ extension NameLookups {
     fileprivate func lookUp(_ exchange: Exchange, completion: @escaping ThreadedLookup.Completion) {
         let origin = exchange.url.origin
         let deadline = exchange.deadline
-        (exchange.request.untrustedURL ? users : operators).lookUp(
-            origin.host,
-            port: Int(origin.port),
-            isWanted: { Deadline.now() < deadline },
-            completion: completion
-        )
+        let lookUp = exchange.request.untrustedURL ? users : operators
+        lookUp(origin.host, Int(origin.port), { Deadline.now() < deadline }, completion)
     }
 }
 

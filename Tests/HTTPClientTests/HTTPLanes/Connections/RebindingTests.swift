@@ -8,7 +8,7 @@ import Testing
 /// Names whose addresses change between two lookups.
 struct RebindingTests {
     /// Answers each question with the next of `answers`, and then repeats the last one.
-    private final class FickleNames: NameLookup {
+    private final class FickleNames: Sendable {
         private let answers: NIOLockedValueBox<[[String]]>
         private let asked = NIOLockedValueBox(0)
 
@@ -20,9 +20,9 @@ struct RebindingTests {
 
         func lookUp(
             _: String,
-            port: Int,
-            isWanted: @escaping @Sendable () -> Bool,
-            completion: @escaping @Sendable ([SocketAddress]) -> Void
+            _ port: Int,
+            _ isWanted: @escaping @Sendable () -> Bool,
+            _ completion: @escaping @Sendable ([SocketAddress]) -> Void
         ) {
             asked.withLockedValue { $0 += 1 }
             let answer = answers.withLockedValue { $0.count > 1 ? $0.removeFirst() : $0.first ?? [] }
@@ -44,7 +44,7 @@ struct RebindingTests {
         let names = FickleNames([
             ["127.0.0.1", "1.1.1.1", "169.254.169.254", "::1", "2606:4700::1111", "::ffff:10.0.0.1"]
         ])
-        let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
+        let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), lookUp: names.lookUp)
         #expect(try await resolve(resolver) == ["1.1.1.1", "2606:4700::1111"])
         #expect(names.questions == 1)
     }
@@ -52,11 +52,11 @@ struct RebindingTests {
     /// The connection uses the checked address: it asks once, and later responses for the name do not matter.
     @Test func checkedLookupResultIsTheOneConnectedTo() async throws {
         let names = FickleNames([["1.1.1.1"], ["127.0.0.1"]])
-        let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
+        let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), lookUp: names.lookUp)
         #expect(try await resolve(resolver) == ["1.1.1.1"])
         #expect(try await resolve(resolver) == ["1.1.1.1"])
         #expect(names.questions == 1)
-        let next = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
+        let next = GuardedResolver(loop: loop, addressGuard: AddressGuard(), lookUp: names.lookUp)
         await #expect(throws: HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)) { try await resolve(next) }
     }
 
@@ -65,7 +65,7 @@ struct RebindingTests {
     func laneNeverConnectsToPrivateAddresses(_ inside: [String]) async throws {
         let server = try await PlainServer()
         var names = NameLookups()
-        names.users = FickleNames([inside])
+        names.users = FickleNames([inside]).lookUp
         let lanes = try HTTPLanes.forTests(names: names)
         var request = HTTPRequest(method: "POST", url: "https://push.example:\(server.port)/", timeout: .seconds(20))
         request.untrustedURL = true

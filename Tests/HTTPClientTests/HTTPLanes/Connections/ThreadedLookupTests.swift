@@ -23,7 +23,7 @@ struct ThreadedLookupTests {
 
     private func find(_ host: String, with lookup: ThreadedLookup) async -> [SocketAddress] {
         await withCheckedContinuation { continuation in
-            lookup.lookUp(host, port: 443, isWanted: { true }, completion: { continuation.resume(returning: $0) })
+            lookup.lookUp(host, 443, { true }, { continuation.resume(returning: $0) })
         }
     }
 

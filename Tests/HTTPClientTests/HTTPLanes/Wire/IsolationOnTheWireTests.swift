@@ -122,7 +122,10 @@ import Testing
         var configuration = HTTPLanes.Configuration(caFile: caFile, allowPrivate: ["127.0.0.0/8"])
         // As long as the requests have: a machine may be slow with that many threads.
         configuration.lanes.connectTimeout = .seconds(60)
-        let lanes = try HTTPLanes.forTests(configuration, names: NameLookups(operators: names, users: names))
+        let lanes = try HTTPLanes.forTests(
+            configuration,
+            names: NameLookups(operators: names.lookUp, users: names.lookUp)
+        )
         let answers = Answers()
         for number in 0..<150 {
             lanes.send(request("hangs-\(number).example", server.port, multiplexed: true)) {
@@ -152,7 +155,7 @@ import Testing
         }
         let lanes = try HTTPLanes.forTests(
             .init(allowPrivate: ["127.0.0.0/8"], curl: CurlLimits(connections: 8, slowTransfers: 4)),
-            names: NameLookups(operators: names, users: names)
+            names: NameLookups(operators: names.lookUp, users: names.lookUp)
         )
         let answers = Answers()
         for number in 0..<400 {

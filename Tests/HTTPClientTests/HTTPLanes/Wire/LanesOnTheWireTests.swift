@@ -123,7 +123,7 @@ struct LanesOnTheWireTests {
         let names = ThreadedLookup { host, port in
             host == "localhost" ? (try? SocketAddress(ipAddress: "127.0.0.1", port: port)).map { [$0] } ?? [] : []
         }
-        let lanes = try HTTPLanes.forTests(names: NameLookups(operators: names, users: names))
+        let lanes = try HTTPLanes.forTests(names: NameLookups(operators: names.lookUp, users: names.lookUp))
         #expect(await lanes.failure(of: request(server.port))?.reason == .unreachable)
         #expect(await lanes.failure(of: request(443, host: "nowhere.invalid"))?.reason == .unresolved)
         await lanes.shutdown()

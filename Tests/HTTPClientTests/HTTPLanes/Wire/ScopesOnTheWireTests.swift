@@ -101,7 +101,10 @@ import Testing
             asked.withLockedValue { $0 += 1 }
             return addresses.withLockedValue { $0 }.compactMap { try? SocketAddress(ipAddress: $0, port: port) }
         }
-        let lanes = try HTTPLanes.forTests(.init(caFile: caFile), names: NameLookups(operators: names, users: names))
+        let lanes = try HTTPLanes.forTests(
+            .init(caFile: caFile),
+            names: NameLookups(operators: names.lookUp, users: names.lookUp)
+        )
         let ask = request("https://localhost:\(first.port)/", scope: nil)
         #expect(try await lanes.answer(to: ask).get().status == 200)
         addresses.withLockedValue { $0 = ["127.0.0.3"] }

@@ -4,7 +4,7 @@ import JSON
 extension Event {
     /// The canonical form that is hashed for the id (NIP-01). Control characters without an escape in NIP-01 become
     /// `\u00xx`.
-    package var canonicalBytes: [UInt8] {
+    var canonicalBytes: [UInt8] {
         canonicalBytes(as: .escaped)
     }
 

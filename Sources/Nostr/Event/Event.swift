@@ -149,7 +149,7 @@ extension Kind {
 extension Event {
     /// Whether this version of a replaceable or addressable event replaces `other` (NIP-01): the newer one wins, or the
     /// one with the lower id if both have the same second.
-    package func supersedes(_ other: Event) -> Bool {
+    func supersedes(_ other: Event) -> Bool {
         createdAt == other.createdAt ? id < other.id : createdAt > other.createdAt
     }
 }

@@ -224,7 +224,7 @@ final class RelayLink: @unchecked Sendable {
         status.isOperators = rank.isOperators
         let session = conversation.session
         status.keys = session.keyCount
-        status.isAskedByKind = session.live.isAskedByKind
+        status.isAskedByKind = session.live.policy.isAskedByKind
         status.requestsSent = Int(session.requests.lastNumber)
         status.lastFailure = lastFailure
         published.withLock { $0 = status }

@@ -18,7 +18,7 @@ private func greedy(_ words: String? = nil) -> Exchange {
     var exchange = greedy()
     exchange.stream(1...10_000, in: .seconds(3))
     exchange.pass(.minutes(1))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     #expect(exchange.established.count == 10_000)
     #expect((1...3).contains(exchange.relay.refused.count))
     #expect(exchange.relay.requests.count < 150)
@@ -31,7 +31,7 @@ private func greedy(_ words: String? = nil) -> Exchange {
     let refused = exchange.relay.refused.count
     exchange.disconnect()
     exchange.connect()
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     exchange.pass(.minutes(1))
     #expect(exchange.relay.refused.count == refused)
 }
@@ -41,7 +41,7 @@ func silentlyFullRelayIsDetected(_ words: String) {
     var exchange = greedy(words)
     exchange.stream(1...10_000, in: .seconds(3))
     exchange.pass(.minutes(4))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     #expect(exchange.established.count == 10_000)
     #expect(exchange.relay.refused.count < 20)
     #expect(exchange.relay.requests.count < 150)
@@ -52,14 +52,14 @@ func silentlyFullRelayIsDetected(_ words: String) {
     var exchange = greedy("rate-limited: no")
     exchange.stream(1...10_000, in: .seconds(3))
     exchange.pass(.minutes(4))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     exchange.relay.maxBytesOpen = .max
     exchange.disconnect()
     exchange.connect()
     exchange.pass(.minutes(1))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     exchange.pass(.days(1))
-    #expect(!exchange.session.live.isAskedByKind)
+    #expect(!exchange.session.live.policy.isAskedByKind)
     #expect(exchange.relay.open.count == 12)
 }
 
@@ -72,7 +72,7 @@ func silentlyFullRelayIsDetected(_ words: String) {
     exchange.relay.endsStoredEvents = false
     exchange.watch([3_000])
     exchange.pass(.seconds(1))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     #expect(exchange.relay.refused.count == 2)
     // One of three chunks was closed for it, and the others still get events.
     let between = [1, 1_200, 2_400].enumerated().map { Event.sample($0, to: .sample($1), at: exchange.seconds) }
@@ -102,7 +102,7 @@ func silentlyFullRelayIsDetected(_ words: String) {
     exchange.watch(2_502...3_500)
     exchange.pass(.seconds(10))
     exchange.relay.endsStoredEvents = true
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     #expect(exchange.relay.open.values.contains { $0.contains { $0.tags.isEmpty && $0.limit == 1 } })
     exchange.pass(.minutes(2))
     #expect(exchange.established.count == 3_500)
@@ -113,7 +113,7 @@ func silentlyFullRelayIsDetected(_ words: String) {
     exchange.relay.maxBytesOpen = 100_000
     exchange.watch(1...2_000)
     exchange.pass(.minutes(5))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     #expect(exchange.established.count == 2_000)
     #expect(exchange.relay.peakBytesOpen <= 100_000)
     #expect(exchange.relay.requests.count < 100)
@@ -127,7 +127,7 @@ func silentlyFullRelayIsDetected(_ words: String) {
     }
     exchange.watch(1...5_000)
     exchange.pass(.minutes(15))
-    #expect(!exchange.session.live.isAskedByKind)
+    #expect(!exchange.session.live.policy.isAskedByKind)
     #expect(exchange.established.count == 5_000)
     #expect(!exchange.marks.isEmpty)
     let events = (0..<50).map { Event.sample($0, to: .sample(1 + $0 * 100), at: exchange.seconds) }
@@ -147,7 +147,7 @@ func silentlyFullRelayIsDetected(_ words: String) {
     exchange.connect()
     exchange.pass(.hours(1))
     #expect(exchange.established.count == 500)
-    #expect(!exchange.session.live.isAskedByKind)
+    #expect(!exchange.session.live.policy.isAskedByKind)
 }
 
 @Test func manyNewKeysAreReadWithBoundedRequestsAndBytes() {

@@ -199,7 +199,7 @@ import Testing
     exchange.watch(1...1_000)
     exchange.connect()
     exchange.pass(.minutes(5))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     #expect(exchange.established.count == 1_000)
     #expect(!exchange.marks.isEmpty)
 }
@@ -212,7 +212,7 @@ import Testing
     exchange.watch(1...1_000)
     exchange.connect()
     exchange.pass(.minutes(5))
-    #expect(!exchange.session.live.isAskedByKind)
+    #expect(!exchange.session.live.policy.isAskedByKind)
     #expect(exchange.relay.open.count == 17)
     #expect(exchange.established.count == 1_000)
     let last = Event.sample(1, to: .sample(1_000), at: exchange.seconds)
@@ -239,7 +239,7 @@ import Testing
     for id in requests.prefix(7) { exchange.hear(.endOfStoredEvents(id)) }
     #expect(exchange.session.requests.capacity.subscriptions == 7)
     exchange.pass(.seconds(200))
-    #expect(exchange.session.live.isAskedByKind)
+    #expect(exchange.session.live.policy.isAskedByKind)
     #expect(exchange.established.count == 900)
     #expect(exchange.relay.peakOpen <= 9)
 }

@@ -20,7 +20,7 @@ struct LiveSubscriptions {
     private(set) var plan: FilterPlan
     /// The requests for the router's own key.
     private(set) var own: OwnWatch
-    private var policy: ChunkPolicy
+    private(set) var policy: ChunkPolicy
     private(set) var table: LiveTable
     /// Whether a live subscription waits for capacity.
     private(set) var waitsForRoom = false
@@ -38,7 +38,6 @@ struct LiveSubscriptions {
     // MARK: State
 
     private var keyTable: KeyTable { catchUp.backlog.keyTable }
-    var isAskedByKind: Bool { policy.isAskedByKind }
     var isOwnOpen: Bool { table[.own]?.open != nil }
     /// Whether the relay currently refuses registrations for the router's own key.
     var isOwnGivenUp: Bool { table[.own]?.isGivenUp ?? true }
@@ -47,12 +46,12 @@ struct LiveSubscriptions {
 
     /// Whether new events for the keys of a chunk come live or are polled.
     func isOpen(chunk: Int) -> Bool {
-        table[isAskedByKind ? .kinds : .chunk(chunk)]?.open != nil || isPolled(chunk)
+        table[policy.isAskedByKind ? .kinds : .chunk(chunk)]?.open != nil || isPolled(chunk)
     }
 
     /// Whether a chunk gets no subscription, so that its stored events are polled.
     private func isPolled(_ chunk: Int) -> Bool {
-        guard policy.isByKindRefused, !isAskedByKind, table[.chunk(chunk)] == nil else { return false }
+        guard policy.isByKindRefused, !policy.isAskedByKind, table[.chunk(chunk)] == nil else { return false }
         return table.all.count - ownSubscriptions >= chunkCapacity
     }
 
@@ -80,7 +79,7 @@ struct LiveSubscriptions {
 
     mutating func openAll() {
         openWhatFits()
-        if !isAskedByKind { openChunks() }
+        if !policy.isAskedByKind { openChunks() }
     }
 
     /// Ends a connection. `isMessageTooLong`: a message from the router was too long for the relay.
@@ -100,7 +99,7 @@ struct LiveSubscriptions {
     /// Watches the key at that place, which was added or changed.
     mutating func include(_ place: UInt32) {
         let chunk = keyTable.chunk(of: place)
-        if isAskedByKind {
+        if policy.isAskedByKind {
             if table[.kinds]?.open != nil { catchUp.backlog.becameLive(place, isUnnamed: true) }
         } else if isPolled(chunk) {
             catchUp.backlog.becameLive(place, isUnnamed: true)
@@ -112,7 +111,7 @@ struct LiveSubscriptions {
 
     /// Notes that a key of that chunk is no longer watched.
     mutating func exclude(from chunk: Int) {
-        guard !isAskedByKind else { return }
+        guard !policy.isAskedByKind else { return }
         if keyTable.size(ofChunk: chunk) == 0 {
             table.abandon(.chunk(chunk))
         } else {
@@ -188,9 +187,9 @@ struct LiveSubscriptions {
     private mutating func useChunks(of size: Int) {
         for name in table.names where name.chunk != nil { table.retire(name) }
         rearrange(chunkSize: size)
-        if isAskedByKind { return }
+        if policy.isAskedByKind { return }
         chooseMode()
-        if !isAskedByKind { openChunks() }
+        if !policy.isAskedByKind { openChunks() }
     }
 
     private mutating func rearrange(chunkSize: Int) {
@@ -206,7 +205,7 @@ struct LiveSubscriptions {
         let size = keysPerChunk
         if size < keyTable.chunkSize { useChunks(of: size) }
         chooseMode()
-        guard !isAskedByKind else { return }
+        guard !policy.isAskedByKind else { return }
         var chunks = keyTable.chunks.filter { table[.chunk($0)] != nil }
         chunks.sort { (table[.chunk($0)]?.open == nil ? 1 : 0, $0) < (table[.chunk($1)]?.open == nil ? 1 : 0, $1) }
         for chunk in chunks.dropFirst(chunkCapacity) {
@@ -406,7 +405,7 @@ struct LiveSubscriptions {
 
     /// Notes gaps for keys that only the retired subscription covered.
     private mutating func retiredEnded(_ former: Name?) {
-        if isAskedByKind, let chunk = former?.chunk {
+        if policy.isAskedByKind, let chunk = former?.chunk {
             guard table[.kinds]?.open == nil else { return }
             gap(.chunk(chunk), since: requests.now.seconds)
             catchUp.backlog.notLive(chunk: chunk, staysAsked: true)

@@ -64,7 +64,7 @@ package final class AccountWatch: Sendable {
         configuration: Configuration,
         now: @escaping @Sendable () -> Timestamp,
         schedule: @escaping @Sendable (_ span: Duration, _ action: @escaping @Sendable () -> Void) -> Void =
-            WatchQueue().schedule,
+            AccountWatch.serialSchedule(),
         logger: Logger
     ) throws {
         try self.init(
@@ -115,6 +115,14 @@ package final class AccountWatch: Sendable {
         }
         let now = now()
         wake(at: inbox.withLock { $0.open(now: now) })
+    }
+
+    /// Returns a `schedule` that runs actions on its own serial queue.
+    package static func serialSchedule() -> @Sendable (Duration, @escaping @Sendable () -> Void) -> Void {
+        let queue = DispatchQueue(label: "carillon account watch", qos: .utility)
+        return { span, action in
+            queue.asyncAfter(deadline: .now() + .milliseconds(Int(max(0, span.milliseconds))), execute: action)
+        }
     }
 
     /// Notes that an account, a root of interest or one of their lists was added, changed or removed.
@@ -253,15 +261,3 @@ package protocol RelayWatching: Sendable {
 }
 
 extension RelayPool: RelayWatching {}
-
-/// A serial queue on which an ``AccountWatch`` works.
-package struct WatchQueue: Sendable {
-    private let queue = DispatchQueue(label: "carillon account watch", qos: .utility)
-
-    package init() {}
-
-    /// Runs `action` once, after that span.
-    package func schedule(_ span: Duration, _ action: @escaping @Sendable () -> Void) {
-        queue.asyncAfter(deadline: .now() + .milliseconds(Int(max(0, span.milliseconds))), execute: action)
-    }
-}

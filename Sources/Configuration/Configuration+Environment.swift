@@ -67,10 +67,12 @@ extension Configuration {
         guard reader.mistakes.isEmpty else { throw Diagnostics(reader.mistakes) }
         return configuration
     }
+}
 
+extension Configuration.Store {
     /// Creates the folder of key and store for this user only, unless it exists.
-    package func makeStateFolder() throws(Diagnostics) {
-        let folder = URL(fileURLWithPath: storePath).deletingLastPathComponent().path
+    package func makeFolder() throws(Diagnostics) {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         do {
             try FileManager.default.createDirectory(
                 atPath: folder,

@@ -73,17 +73,7 @@ extension Configuration {
     }
 
     /// The file with fetched names and notes, which can be deleted at any time.
-    package var contextPath: String { context.path ?? storePath + "-context" }
-
-    /// The file with the results of events, which can be deleted at any time.
-    package var tracePath: String { storePath + "-trace" }
-
-    /// The file with whole events of the last hours, if `trace.keep_events_hours` is set; it can be deleted at any
-    /// time.
-    package var keptEventsPath: String { storePath + "-events" }
-
-    /// The file with queued requests to operators' endpoints.
-    package var webhooksPath: String { storePath + "-webhooks" }
+    package var contextPath: String { context.path ?? store.path + "-context" }
 }
 
 // MARK: The keys of the file

@@ -15,15 +15,8 @@ import WebIngress
 
 /// All settings of an operator, read from one YAML file. Paths are absolute, or unchanged if no file was read.
 package struct Configuration: Sendable {
-    /// The file with our secret key; created on the first run if it is missing.
-    package var keyFile: String
-    /// The SQLite database.
-    package var storePath: String
-    /// The maximum number of queued deliveries on disk; above it, sources of events wait.
-    package var maxWaiting = 1_000_000
-    /// Line and column of the name in the file, for errors that occur only on use; 0 if no file was read.
-    package var keyFilePlace = (line: 0, column: 0)
-    package var storePlace = (line: 0, column: 0)
+    package var identity: Identity
+    package var store: Store
     package var relay = Relay()
     package var relays = Relays()
     package var hints = Hints()
@@ -67,8 +60,37 @@ package struct Configuration: Sendable {
     package var file: String?
 
     package init(keyFile: String, storePath: String) {
-        self.keyFile = keyFile
-        self.storePath = storePath
+        identity = Identity(keyFile: keyFile)
+        store = Store(path: storePath)
+    }
+
+    /// The router's identity.
+    package struct Identity: Sendable {
+        /// The file with our secret key; created on the first run if it is missing.
+        package var keyFile: String
+        /// The position of the block in the file, for errors that occur only on use; 0 if no file was read.
+        package var place = (line: 0, column: 0)
+    }
+
+    /// The database of registrations, and the files next to it.
+    package struct Store: Sendable {
+        /// The SQLite database.
+        package var path: String
+        /// The maximum number of queued deliveries on disk; above it, sources of events wait.
+        package var maxWaiting = 1_000_000
+        /// The position of the block in the file, for errors that occur only on use; 0 if no file was read.
+        package var place = (line: 0, column: 0)
+
+        /// The outbox, a separate file, so that registrations and deliveries do not block each other.
+        package var outboxPath: String { path + "-outbox" }
+        /// The results of events, which can be deleted at any time.
+        package var tracePath: String { path + "-trace" }
+        /// Whole events of the last hours, if `trace.keep_events_hours` is set; they can be deleted at any time.
+        package var keptEventsPath: String { path + "-events" }
+        /// Queued requests to operators' endpoints.
+        package var webhooksPath: String { path + "-webhooks" }
+        /// The socket for commands to a running router. Only its user and root may enter the folder.
+        package var adminSocketPath: String { path + "-admin/socket" }
     }
 
     /// Outgoing HTTP.
@@ -122,8 +144,10 @@ extension Configuration {
     /// The whole file. Keys are read in this order, because some need others that are read before them.
     static var block: Block<Configuration> {
         Block {
-            Key.block("identity", identity).required("the router's key, such as { key_file: carillon.key }")
-            Key.block("store", store)
+            Key.block("identity", \.identity, Identity.block).required(
+                "the router's key, such as { key_file: carillon.key }"
+            )
+            Key.block("store", \.store, Store.block)
                 .required("the database of registrations and deliveries, such as { path: carillon.sqlite }")
             Key.block("relay", \.relay, Relay.block)
             Key.block("relays", Relays.block)
@@ -155,28 +179,6 @@ extension Configuration {
         }
     }
 
-    private static var identity: Block<Configuration> {
-        Block("The router's identity.") {
-            Key.file("key_file", \.keyFile).required("the file with the router's secret key")
-                .about("The file with the router's secret key; created on the first start.")
-        } check: { mapping, configuration, _ in
-            configuration.keyFilePlace = mapping.value.place
-        }
-    }
-
-    private static var store: Block<Configuration> {
-        Block("The database of registrations and deliveries.") {
-            Key.file("path", \.storePath).required("the database file")
-                .about("The SQLite database; others are next to it.")
-            Key.integer("max_waiting", \.maxWaiting, 1...100_000_000)
-                .about(
-                    "The maximum number of queued deliveries on disk; above it, sources of events wait. Default: {default}."
-                )
-        } check: { mapping, configuration, _ in
-            configuration.storePlace = mapping.value.place
-        }
-    }
-
     /// Reports listeners with the same port: at startup the second would find it in use.
     private func checkListeners(_ top: YAMLMapping) {
         var taken = [("relay", relay.host, relay.port)]
@@ -195,6 +197,32 @@ extension Configuration {
     }
 
     private static let anyAddress: Set = ["0.0.0.0", "::"]
+}
+
+extension Configuration.Identity {
+    fileprivate static var block: Block<Self> {
+        Block("The router's identity.") {
+            Key.file("key_file", \.keyFile).required("the file with the router's secret key")
+                .about("The file with the router's secret key; created on the first start.")
+        } check: { mapping, identity, _ in
+            identity.place = mapping.value.place
+        }
+    }
+}
+
+extension Configuration.Store {
+    fileprivate static var block: Block<Self> {
+        Block("The database of registrations and deliveries.") {
+            Key.file("path", \.path).required("the database file")
+                .about("The SQLite database; others are next to it.")
+            Key.integer("max_waiting", \.maxWaiting, 1...100_000_000)
+                .about(
+                    "The maximum number of queued deliveries on disk; above it, sources of events wait. Default: {default}."
+                )
+        } check: { mapping, store, _ in
+            store.place = mapping.value.place
+        }
+    }
 }
 
 extension Configuration.HTTP {

@@ -13,12 +13,6 @@ extension Configuration {
         configuration.defaults.pacing = defaults.pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
         return configuration
     }
-
-    /// The path of the outbox, a separate file next to the store, so that registrations and deliveries do not block
-    /// each other.
-    package var outboxPath: String { storePath + "-outbox" }
-    /// The socket for commands to a running router. Only its user and root may enter the folder.
-    package var adminSocketPath: String { storePath + "-admin/socket" }
 }
 
 extension [String: Configuration.App] {

@@ -40,7 +40,7 @@ struct ControlPlane {
         health = plane.health(serving, reloader)
         let status = plane.status(health, files)
         let survey = MemberSurvey(peers: membership?.peers)
-        let kept = KeptEventPages(plane.stores.keptEvents, path: configuration.keptEventsPath, survey, now: now)
+        let kept = KeptEventPages(plane.stores.keptEvents, path: configuration.store.keptEventsPath, survey, now: now)
         let devices = try plane.devices(files)
         let users = UserOperations(devices)
         let view = try plane.view(survey, devices, users, status, files)
@@ -137,7 +137,7 @@ extension DataPlane {
                 plugins: outgoing.plugins,
                 lanes: outgoing.lanes
             ),
-            storePath: configuration.storePath,
+            storePath: configuration.store.path,
             group: outgoing.group
         ) { [sockets, settings, isHere = relays.isHere] in
             var facts = HealthFacts()

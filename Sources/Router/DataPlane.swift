@@ -87,7 +87,7 @@ struct DataPlane: Sendable {
 
     /// The registry's database, and the plugins' data in it. A cluster member starts with the cluster's registry.
     private static func openRegistry(_ environment: RouterEnvironment) throws -> (RegistryStore, PluginStateKeeper) {
-        let path = environment.configuration.storePath
+        let path = environment.configuration.store.path
         let store = try RegistryStore(path: path, damaged: environment.log.damaged)
         if let membership = environment.membership {
             try store.takeSnapshot(of: membership.registryLog)

@@ -90,7 +90,7 @@ package struct OwnerParts: Sendable {
     }
 
     /// The maximum of waiting deliveries in one store.
-    package var maxWaiting: Int { settings.configuration.maxWaiting }
+    package var maxWaiting: Int { settings.configuration.store.maxWaiting }
 
     /// The active settings of pipelines.
     package var pipelineSettings: PipelineSettings { settings.pipeline(plugins.platformCatalog) }

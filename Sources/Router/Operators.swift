@@ -38,7 +38,7 @@ final class Operators: RouterPart {
         (loop, counts) = (plane.outgoing.lowLoops.api, plane.sockets.counts)
     }
 
-    private var socket: String { environment.configuration.adminSocketPath }
+    private var socket: String { environment.configuration.store.adminSocketPath }
     private var logger: Logger { environment.logger }
 
     func prepare() async throws {

@@ -203,8 +203,8 @@ extension Configuration {
     /// The changed keys of the file that require a restart.
     func keysRequiringRestart(in new: Configuration) -> [String] {
         let same: [(key: String, isSame: Bool)] = [
-            ("identity", keyFile == new.keyFile),
-            ("store", storePath == new.storePath && maxWaiting == new.maxWaiting),
+            ("identity", keyFile == new.identity.keyFile),
+            ("store", storePath == new.store.path && maxWaiting == new.maxWaiting),
             ("relay", relay == new.relay),
             ("subscribe", subscribePage == new.subscribePage),
             ("relays", relays == new.relays),

@@ -103,7 +103,7 @@ final class Reloader: Sendable {
         } catch let mistakes as Diagnostics {
             return .refused(mistakes)
         } catch {
-            return .refused(Diagnostics([Diagnostic(file: configuration.storePath, message: "\(error)")]))
+            return .refused(Diagnostics([Diagnostic(file: configuration.store.path, message: "\(error)")]))
         }
         await rereadRegistrations(candidate.configuration.access)
         if let token = candidate.apiToken { apiToken.replace(by: token) }

@@ -18,10 +18,10 @@ package struct StoreClaim: Sendable {
     /// root may not serve it, a `StoreLockError` if another router has it, a `StoreError` if the registry is lost, and
     /// `Diagnostics` if the key is missing or unusable.
     package init(_ configuration: Configuration, logger: Logger) throws {
-        if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
-            throw RouterError.foreignFolder(of: configuration.storePath, owner)
+        if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.store.path) {
+            throw RouterError.foreignFolder(of: configuration.store.path, owner)
         }
-        lock = try configuration.environment.inItsWords { try StoreLock(store: configuration.storePath) }
+        lock = try configuration.environment.inItsWords { try StoreLock(store: configuration.store.path) }
         if let unusable = UnusableStore(configuration) { throw unusable }
         if let fault = try configuration.lostRegistry() { throw fault }
         if let warning = configuration.lostOutboxWarning {
@@ -33,17 +33,17 @@ package struct StoreClaim: Sendable {
     /// The router's key, made on the first run. If registrations exist, a missing key is an error: phones encrypted to
     /// it, so a new one cannot replace it.
     private static func identity(_ configuration: Configuration) throws(Diagnostics) -> KeyPair {
-        let file = IdentityFile(path: configuration.keyFile)
+        let file = IdentityFile(path: configuration.identity.keyFile)
         if file.exists {
-            NewSecretFile.removeRemains(of: configuration.keyFile)
+            NewSecretFile.removeRemains(of: configuration.identity.keyFile)
             return try file.read()
         }
-        guard !FileManager.default.fileExists(atPath: configuration.storePath) else {
+        guard !FileManager.default.fileExists(atPath: configuration.store.path) else {
             throw Diagnostics([
                 Diagnostic(
-                    file: configuration.keyFile,
+                    file: configuration.identity.keyFile,
                     message:
-                        "our key is missing, but \(configuration.storePath) was made with one: restore the key file"
+                        "our key is missing, but \(configuration.store.path) was made with one: restore the key file"
                 )
             ])
         }

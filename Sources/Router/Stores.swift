@@ -39,8 +39,8 @@ struct Stores: RouterPart {
         let now = environment.now
         self.claim = claim
         self.pluginStates = pluginStates
-        tracePath = configuration.tracePath
-        keptEventsPath = configuration.keptEventsPath
+        tracePath = configuration.store.tracePath
+        keptEventsPath = configuration.store.keptEventsPath
         self.now = now
         logger = log.logger
         if let former = try RouterKeyStore(store).retireIfDue(by: claim.identity, now: now()) {
@@ -61,16 +61,16 @@ struct Stores: RouterPart {
             pushCode: listeners.pushCode
         )
         outbox = try Outbox(
-            path: configuration.outboxPath,
-            limit: configuration.maxWaiting,
+            path: configuration.store.outboxPath,
+            limit: configuration.store.maxWaiting,
             deadLetters: configuration.deadLetters,
             damaged: log.damaged
         )
         trace = configuration.trace.map {
-            TraceStore(path: configuration.tracePath, limits: $0, now: now, logger: log.logger)
+            TraceStore(path: configuration.store.tracePath, limits: $0, now: now, logger: log.logger)
         }
         keptEvents = configuration.trace?.keptEvents.map {
-            KeptEvents(path: configuration.keptEventsPath, age: $0, now: now, logger: log.logger)
+            KeptEvents(path: configuration.store.keptEventsPath, age: $0, now: now, logger: log.logger)
         }
     }
 

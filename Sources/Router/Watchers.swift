@@ -47,7 +47,7 @@ struct Watchers: RouterPart {
         operationalEvents = try configuration.environment.inItsWords {
             try OperationalEvents(
                 configuration.operationalEvents,
-                path: configuration.webhooksPath,
+                path: configuration.store.webhooksPath,
                 stream: stream,
                 sender: outgoing.lanes,
                 now: now,
@@ -56,7 +56,7 @@ struct Watchers: RouterPart {
         }
         statistics = StatisticsOperations(
             registry: registry,
-            outbox: OutboxReader(path: configuration.outboxPath),
+            outbox: OutboxReader(path: configuration.store.outboxPath),
             defaultMode: { settings.configuration.defaults.mode },
             pending: { daily.pending },
             now: now

@@ -32,7 +32,7 @@ import Testing
             $0.relay.url = "wss://notify.example.com"
             $0.registration.secretFile = "\(folder)/secrets"
         } _: { configuration in
-            let key = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+            let key = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
             let urls = try (0..<2).map { _ in
                 try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes).url
             }
@@ -45,7 +45,7 @@ import Testing
         try withConfiguration {
             _ in
         } _: { configuration in
-            _ = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+            _ = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
             let url = try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes).url
             #expect(url.secret == nil)
             #expect(url.relays == ["ws://127.0.0.1:7447"])
@@ -61,7 +61,7 @@ import Testing
             #expect(throws: Diagnostics.self) {
                 try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
             }
-            _ = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+            _ = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
             #expect(throws: Diagnostics.self) {
                 try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
             }

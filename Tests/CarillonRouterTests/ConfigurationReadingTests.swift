@@ -79,8 +79,8 @@ import Testing
                 web: { old_vapid_key_files: [old.pem, /run/older.pem], allowed_hosts: [a.example] }
             """
         )
-        #expect(configuration.keyFile == "/run/key")
-        #expect(configuration.storePath == "/etc/carillon/carillon.sqlite")
+        #expect(configuration.identity.keyFile == "/run/key")
+        #expect(configuration.store.path == "/etc/carillon/carillon.sqlite")
         #expect(configuration.relay.host == "::1" && configuration.relay.port == 7447)
         #expect(configuration.relay.name == "Bells")
         #expect(configuration.rulesFiles == ["/etc/carillon/rules.yaml"])

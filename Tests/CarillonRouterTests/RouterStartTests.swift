@@ -58,14 +58,14 @@ import TimeTestSupport
 
     @Test func disabledTraceErasesAnEarlierOne() async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let store = TraceStore(path: configuration.tracePath, now: { 0 }, logger: logger)
+        let store = TraceStore(path: configuration.store.tracePath, now: { 0 }, logger: logger)
         store.trace([TraceStep(step: .own, event: EventID(Bytes32(words: (1, 2, 3, 4))))], at: 0)
         store.close()
         #expect(try await startedPort() > 0)
-        #expect(FileManager.default.fileExists(atPath: configuration.tracePath))
+        #expect(FileManager.default.fileExists(atPath: configuration.store.tracePath))
         configuration.trace = nil
         #expect(try await startedPort() > 0)
-        #expect(!FileManager.default.fileExists(atPath: configuration.tracePath))
+        #expect(!FileManager.default.fileExists(atPath: configuration.store.tracePath))
     }
 
     /// Runs `body` with a router that is released before this returns, and with it the lock on the store.
@@ -96,6 +96,6 @@ import TimeTestSupport
     }
 
     private func database(_ sql: String) throws {
-        try DatabaseQueue(path: configuration.storePath).writeWithoutTransaction { try $0.execute(sql: sql) }
+        try DatabaseQueue(path: configuration.store.path).writeWithoutTransaction { try $0.execute(sql: sql) }
     }
 }

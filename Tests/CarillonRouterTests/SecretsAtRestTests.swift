@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func filesRevealNoTokensKeysEndpointsOrMessages() async throws {
-        let identity = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+        let identity = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
         let now = Timestamp.now()
         let keys = ##"{"p256dh":"\##(Base64URL.encode(Self.p256dh))","auth":"\##(Base64URL.encode(Self.auth))"}"##
         let everything = ##""mode":"alert","signals":{"mention":true,"dm":true}"##
@@ -90,7 +90,7 @@ import Testing
     /// Registers devices, moves one, and removes one. They are read back, which proves that the searched data exists.
     private func register(_ contents: [String], identity: KeyPair, now: Timestamp) throws {
         let registry = try Registry(
-            store: RegistryStore(path: configuration.storePath),
+            store: RegistryStore(path: configuration.store.path),
             identity: identity,
             now: { now },
             check: { _ in }

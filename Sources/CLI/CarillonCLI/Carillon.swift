@@ -148,7 +148,7 @@ protocol StoreCommand: OwnerCommand {
 
 extension StoreCommand {
     var ownersFile: String? {
-        get throws { try config.read().storePath }
+        get throws { try config.read().store.path }
     }
 }
 

@@ -169,7 +169,7 @@ struct ClusterCommand: AsyncParsableCommand {
                 throw ExitCode(1)
             }
             // Before its first start, a router has no key.
-            let identity = try? IdentityFile(path: configuration.keyFile).read()
+            let identity = try? IdentityFile(path: configuration.identity.keyFile).read()
             let report = try await Asking.run { try await ClusterCheck(cluster, identity).run() }
             options.show(report)
             if !report.isUsable { throw ExitCode(1) }

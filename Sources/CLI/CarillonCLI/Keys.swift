@@ -61,7 +61,7 @@ struct Keys: ParsableCommand {
         }
 
         var ownersFile: String? {
-            get throws { try config.map(Self.read)?.storePath }
+            get throws { try config.map(Self.read)?.store.path }
         }
 
         func run() throws {

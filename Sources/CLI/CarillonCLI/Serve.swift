@@ -160,7 +160,7 @@ struct Serve: AsyncParsableCommand {
                 executableFolder: URL(fileURLWithPath: executable).deletingLastPathComponent().path,
                 folder: FileManager.default.currentDirectoryPath
             )
-            try configuration?.makeStateFolder()
+            try configuration?.store.makeFolder()
             return configuration
         }
         return try found ?? config.read(withoutCredentials: false)

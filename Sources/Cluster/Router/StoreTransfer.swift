@@ -53,7 +53,7 @@ package struct StoreTransfer: Sendable {
     private func rescueStore() async throws -> Report {
         let claim = try StoreClaim(configuration, logger: logger)
         defer { claim.release() }
-        let store = try RegistryStore(path: configuration.storePath)
+        let store = try RegistryStore(path: configuration.store.path)
         guard try store.transfer() == nil, try store.position() != nil else {
             throw OperationError.unavailable("the store is no cluster member's: run this where a member's store is")
         }
@@ -116,12 +116,12 @@ package struct StoreTransfer: Sendable {
     // MARK: Store to cluster
 
     private func adoptStore() async throws -> Report {
-        guard FileManager.default.fileExists(atPath: configuration.storePath) else {
-            throw OperationError.unavailable("there is no store at \(configuration.storePath)")
+        guard FileManager.default.fileExists(atPath: configuration.store.path) else {
+            throw OperationError.unavailable("there is no store at \(configuration.store.path)")
         }
         let claim = try StoreClaim(configuration, logger: logger)
         defer { claim.release() }
-        let store = try RegistryStore(path: configuration.storePath)
+        let store = try RegistryStore(path: configuration.store.path)
         let (id, isKnown) = try id(.adopt, store)
         guard try isKnown || store.position() == nil else {
             throw OperationError.unavailable("the store is a cluster member's already")
@@ -162,8 +162,8 @@ package struct StoreTransfer: Sendable {
         progress("the registry")
         try await onDisk(.default) { [self] in try shareRegistry(store, link, id) }
         let outbox = try Outbox(
-            path: configuration.outboxPath,
-            limit: configuration.maxWaiting,
+            path: configuration.store.outboxPath,
+            limit: configuration.store.maxWaiting,
             deadLetters: configuration.deadLetters
         )
         var partitions: [DeviceID: Int] = [:]
@@ -221,7 +221,7 @@ package struct StoreTransfer: Sendable {
     private func exportCluster() async throws -> Report {
         let claim = try StoreClaim(configuration, logger: logger)
         defer { claim.release() }
-        let store = try RegistryStore(path: configuration.storePath)
+        let store = try RegistryStore(path: configuration.store.path)
         let (id, isKnown) = try id(.export, store)
         guard try isKnown || store.position() != nil else {
             throw OperationError.unavailable("the store is no cluster member's: run this where a member's store is")
@@ -246,7 +246,7 @@ package struct StoreTransfer: Sendable {
         try store.beginTransfer(id)
         var report = Report()
         report.wasDone = try await transfer.begin(.export, id: id)
-        let files = ExportedOutbox(configuration.outboxPath)
+        let files = ExportedOutbox(configuration.store.outboxPath)
         if !report.wasDone {
             progress("waiting until no member lives")
             do {
@@ -281,7 +281,7 @@ package struct StoreTransfer: Sendable {
         try Outbox(path: files.present).settle()
         let outbox = try Outbox(
             path: try files.begin(),
-            limit: configuration.maxWaiting,
+            limit: configuration.store.maxWaiting,
             deadLetters: configuration.deadLetters
         )
         var marks: [String: Int64] = [:]

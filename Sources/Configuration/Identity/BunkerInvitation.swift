@@ -12,7 +12,7 @@ package struct BunkerInvitation {
     ///
     /// Throws if there is no key yet, if the configuration has no URL for clients, and if the file cannot be used.
     package init(configuration: Configuration, random: RandomBytes) throws(Diagnostics) {
-        let identity = try IdentityFile(path: configuration.keyFile).read()
+        let identity = try IdentityFile(path: configuration.identity.keyFile).read()
         let sessions = RemoteSigningConfiguration(configuration)
         guard !sessions.relays.isEmpty else {
             throw Diagnostics([

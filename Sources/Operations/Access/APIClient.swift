@@ -33,7 +33,7 @@ package struct APIClient {
     /// Throws an unreachable ``OperationError`` if there is neither or `api.listen` has port 0, and `Diagnostics` for
     /// an unreadable API token.
     package init(configuration: Configuration) throws {
-        let socket = configuration.adminSocketPath
+        let socket = configuration.store.adminSocketPath
         if access(socket, W_OK) == 0 {
             way = .socket(socket)
             return

@@ -29,10 +29,10 @@ package struct OperatorAccess {
         for purpose: Purpose,
         now: @escaping @Sendable () -> Timestamp = Timestamp.now
     ) throws {
-        let key = IdentityFile(path: configuration.keyFile)
-        guard key.exists, FileManager.default.fileExists(atPath: configuration.storePath) else {
+        let key = IdentityFile(path: configuration.identity.keyFile)
+        guard key.exists, FileManager.default.fileExists(atPath: configuration.store.path) else {
             throw OperationError.unreachable(
-                "there is no router yet: \(key.exists ? configuration.storePath : configuration.keyFile) is missing. "
+                "there is no router yet: \(key.exists ? configuration.store.path : configuration.identity.keyFile) is missing. "
                     + "Start carillon serve, which creates it"
             )
         }
@@ -43,8 +43,8 @@ package struct OperatorAccess {
         do {
             let store =
                 purpose == .changing
-                ? try RegistryStore(path: configuration.storePath)
-                : try RegistryStore(reading: configuration.storePath)
+                ? try RegistryStore(path: configuration.store.path)
+                : try RegistryStore(reading: configuration.store.path)
             let registry = try Registry(
                 store: store,
                 identity: identity,
@@ -71,7 +71,7 @@ package struct OperatorAccess {
 
     private static func lock(_ configuration: Configuration) throws -> StoreLock {
         do throws(StoreLockError) {
-            return try StoreLock(store: configuration.storePath)
+            return try StoreLock(store: configuration.store.path)
         } catch {
             if error.isOfStoreInUse { throw error }
             throw OperationError.unavailable(error.description)
@@ -105,9 +105,9 @@ package struct OperatorFiles: Sendable {
         isCause: @escaping @Sendable ([UInt8]) -> Bool = { _ in false }
     ) {
         traceStore = store
-        trace = configuration.trace.map { (TraceReader(path: configuration.tracePath), $0) }
-        outbox = OutboxReaders(own: OutboxReader(path: configuration.outboxPath), partitions: partitions)
-        maxWaiting = configuration.maxWaiting
+        trace = configuration.trace.map { (TraceReader(path: configuration.store.tracePath), $0) }
+        outbox = OutboxReaders(own: OutboxReader(path: configuration.store.outboxPath), partitions: partitions)
+        maxWaiting = configuration.store.maxWaiting
         self.isCause = isCause
     }
 

@@ -60,16 +60,16 @@ package struct BackupCreation {
             throw BackupError("--retire needs a file: data in a pipe can be lost")
         }
         if !isStream { try Self.refuseExisting(target) }
-        let lock = try options.retires ? StoreLock(store: configuration.storePath) : nil
+        let lock = try options.retires ? StoreLock(store: configuration.store.path) : nil
         defer { withExtendedLifetime(lock) {} }
-        let store = URL(fileURLWithPath: configuration.storePath).resolvingSymlinksInPath().path
+        let store = URL(fileURLWithPath: configuration.store.path).resolvingSymlinksInPath().path
         let work = try WorkFolder(prefix: store + "-backup-")
         let copies = try StoreSnapshot(
-            store: configuration.storePath,
+            store: configuration.store.path,
             context: configuration.contextPath,
             withCaches: options.withCaches
         ).copy(to: work.path, progress: copying)
-        let identity = try? IdentityFile(path: configuration.keyFile).read()
+        let identity = try? IdentityFile(path: configuration.identity.keyFile).read()
         let contents = try BackupContents(
             registry: work.file(BackupRole.registry.rawValue),
             outbox: work.file(BackupRole.outbox.rawValue),
@@ -79,7 +79,9 @@ package struct BackupCreation {
             throw BackupError("\(damage). A backup would be damaged too: run carillon store check")
         }
         if options.withKey, let identity, let owner = contents.owner, identity.publicKey.hex != owner {
-            throw BackupError("--with-key: \(configuration.keyFile) is not the key that the store was made with")
+            throw BackupError(
+                "--with-key: \(configuration.identity.keyFile) is not the key that the store was made with"
+            )
         }
         let inputs = try copies + tokens(in: work) + secrets() + files()
         let manifest = BackupManifest(
@@ -110,7 +112,7 @@ package struct BackupCreation {
         try writer.write(to: file.descriptor, in: work.path, recipient: options.recipient)
         try file.finish {
             // Retires the store before the backup gets its name: a visible backup implies a retired store.
-            if options.retires { try RetiredStore(store: configuration.storePath).retire(to: target) }
+            if options.retires { try RetiredStore(store: configuration.store.path).retire(to: target) }
             try Self.refuseExisting(target)
         }
     }
@@ -127,15 +129,15 @@ package struct BackupCreation {
 
     private func secrets() throws -> [BackupInput] {
         guard options.withKey else { return [] }
-        guard FileManager.default.fileExists(atPath: configuration.keyFile) else {
-            throw BackupError("--with-key: the key \(configuration.keyFile) is missing")
+        guard FileManager.default.fileExists(atPath: configuration.identity.keyFile) else {
+            throw BackupError("--with-key: the key \(configuration.identity.keyFile) is missing")
         }
         var found = [
             BackupInput(
                 role: .key,
                 name: "carillon.key",
-                path: configuration.keyFile,
-                original: configuration.keyFile
+                path: configuration.identity.keyFile,
+                original: configuration.identity.keyFile
             )
         ]
         let others: [(BackupRole, String?)] = [
@@ -176,7 +178,9 @@ package struct BackupCreation {
 
     private var notInside: [String] {
         var things: [String] = []
-        if !options.withKey { things.append("the key \(configuration.keyFile) (--with-key): keep it elsewhere") }
+        if !options.withKey {
+            things.append("the key \(configuration.identity.keyFile) (--with-key): keep it elsewhere")
+        }
         if !options.withConfiguration { things.append("configuration and rules (--with-config)") }
         if !configuration.apps.isEmpty { things.append("the credentials of push services that apps: names") }
         return things

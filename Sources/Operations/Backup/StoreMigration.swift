@@ -58,9 +58,9 @@ package struct StoreMigration {
         self.reached = reached
     }
 
-    private var from: String { configuration.storePath }
+    private var from: String { configuration.store.path }
     private var to: String { folder + "/" + URL(fileURLWithPath: from).lastPathComponent }
-    private var newKey: String { newPlace(of: configuration.keyFile) }
+    private var newKey: String { newPlace(of: configuration.identity.keyFile) }
 
     private func newPlace(of path: String) -> String {
         folder + "/" + URL(fileURLWithPath: path).lastPathComponent
@@ -125,7 +125,7 @@ package struct StoreMigration {
         _ retired: RetiredStore,
         _ progress: @escaping StoreSnapshot.Progress
     ) throws {
-        let identity = try IdentityFile(path: configuration.keyFile).read()
+        let identity = try IdentityFile(path: configuration.identity.keyFile).read()
         try staged.begin()
         let copies = try StoreSnapshot(store: from, context: configuration.contextPath, withCaches: true).copy(
             to: StagedStore.folder(of: to),
@@ -140,7 +140,9 @@ package struct StoreMigration {
             throw BackupError("\(damage). The store was not moved: run carillon store check")
         }
         if let owner = contents.owner, identity.publicKey.hex != owner {
-            throw BackupError("\(configuration.keyFile) is not the key that \(from) was made with: nothing was moved")
+            throw BackupError(
+                "\(configuration.identity.keyFile) is not the key that \(from) was made with: nothing was moved"
+            )
         }
         if let tokens = FileManager.default.contents(atPath: TokenFile(configuration).path) {
             try NewSecretFile.make(staged.place(of: .apiTokens), Array(tokens))
@@ -155,7 +157,7 @@ package struct StoreMigration {
 
     /// Copies the key, the API's token and the registration secrets. Keeps an identical file that already exists.
     private func copySecrets() throws {
-        for path in [configuration.keyFile] + secrets.values.sorted() {
+        for path in [configuration.identity.keyFile] + secrets.values.sorted() {
             guard let bytes = FileManager.default.contents(atPath: path) else {
                 throw BackupError("cannot read \(path)")
             }
@@ -175,7 +177,7 @@ package struct UnusableStore: Error, CustomStringConvertible {
 
     /// Nil if a router may serve the store.
     package init?(_ configuration: Configuration) {
-        let store = configuration.storePath
+        let store = configuration.store.path
         let staging = StagedStore.folder(of: store)
         if let destination = RetiredStore(store: store).destination {
             description =

@@ -59,7 +59,7 @@ package struct ConfigurationCheck {
                 message: "\($0.key): \($0.path) \($0.exposure); run: \($0.remedy)"
             )
         }
-        let lost = configuration.lostOutboxWarning.map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
+        let lost = configuration.lostOutboxWarning.map { [mistake("store.path", configuration.store.place, $0)] } ?? []
         let found = exposed + lost
         guard let plugins else { return found }
         guard let rules = try? RulesFiles(configuration, KnownPlatforms(plugins)).read() else { return found }
@@ -97,42 +97,42 @@ package struct ConfigurationCheck {
 
     /// A missing key is an error only if there is a store, because the first run makes the key.
     private func identity(_ configuration: Configuration) -> [Diagnostic] {
-        let file = IdentityFile(path: configuration.keyFile)
+        let file = IdentityFile(path: configuration.identity.keyFile)
         guard file.exists else {
-            if FileManager.default.fileExists(atPath: configuration.storePath) {
+            if FileManager.default.fileExists(atPath: configuration.store.path) {
                 let message =
-                    "the key is missing, but \(configuration.storePath) was made with one: restore the key file"
-                return [mistake("identity.key_file", configuration.keyFilePlace, message)]
+                    "the key is missing, but \(configuration.store.path) was made with one: restore the key file"
+                return [mistake("identity.key_file", configuration.identity.place, message)]
             }
-            return folder(of: configuration.keyFile, "identity.key_file", configuration.keyFilePlace)
+            return folder(of: configuration.identity.keyFile, "identity.key_file", configuration.identity.place)
         }
         do {
             let key = try file.read().publicKey
             // Problems of the registry itself are reported below.
-            guard let registry = try? RegistrySummary(path: configuration.storePath), !registry.isOpened(by: key) else {
+            guard let registry = try? RegistrySummary(path: configuration.store.path), !registry.isOpened(by: key)
+            else {
                 return []
             }
             let message =
-                "the key is not the one that \(configuration.storePath) was made with: restore that key file, or move the store "
+                "the key is not the one that \(configuration.store.path) was made with: restore that key file, or move the store "
                 + "away, which \(RegistryStore.kind.costOfLoss)"
-            return [mistake("identity.key_file", configuration.keyFilePlace, message)]
+            return [mistake("identity.key_file", configuration.identity.place, message)]
         } catch {
             return error.all
         }
     }
 
     private func store(_ configuration: Configuration) -> [Diagnostic] {
-        let place = configuration.storePlace
+        let place = configuration.store.place
         if let unusable = UnusableStore(configuration) {
             let message = unusable.description.replacing("store.path: ", with: "", maxReplacements: 1)
             return [mistake("store.path", place, message)]
         }
         // Problems of the outbox itself are reported below.
         let lost = (try? configuration.lostRegistry()).map { [mistake("store.path", place, "\($0)")] } ?? []
-        return folder(of: configuration.storePath, "store.path", place) + lost
-            + [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].compactMap {
-                file,
-                kind in
+        let files = [(configuration.store.path, RegistryStore.kind), (configuration.store.outboxPath, Outbox.kind)]
+        return folder(of: configuration.store.path, "store.path", place) + lost
+            + files.compactMap { file, kind in
                 if let fault = SQLiteFile.fault(of: file) { return mistake("store.path", place, "\(file) \(fault)") }
                 do {
                     try StoreInspection(StoreFile(path: file, kind: kind)).refuseUnusable()
@@ -226,21 +226,21 @@ extension Configuration {
     /// Throws another `StoreError` if this cannot be determined.
     package func lostRegistry() throws -> StoreError? {
         let kind = RegistryStore.kind
-        guard try !StoreFile(path: storePath, kind: kind).exists(), try Outbox.isFilled(at: outboxPath) else {
+        guard try !StoreFile(path: store.path, kind: kind).exists(), try Outbox.isFilled(at: store.outboxPath) else {
             return nil
         }
-        return StoreError(.missingBeside(outboxPath), in: kind, at: storePath)
+        return StoreError(.missingBeside(store.outboxPath), in: kind, at: store.path)
     }
 
     /// The warning about a missing outbox next to a registry with devices: the router continues with an empty outbox.
     /// Nil if no file is missing, or if this cannot be determined.
     package var lostOutboxWarning: String? {
         let kind = Outbox.kind
-        guard (try? StoreFile(path: outboxPath, kind: kind).exists()) == false,
-            let registry = try? RegistrySummary(path: storePath), registry.hasDevices
+        guard (try? StoreFile(path: store.outboxPath, kind: kind).exists()) == false,
+            let registry = try? RegistrySummary(path: store.path), registry.hasDevices
         else { return nil }
         return
-            "\(kind.name) \(outboxPath) is missing next to a registry with devices: the router starts with an empty one, which "
+            "\(kind.name) \(store.outboxPath) is missing next to a registry with devices: the router starts with an empty one, which "
             + "\(kind.costOfLoss). If it was moved, put it back before the start"
     }
 }

@@ -40,9 +40,9 @@ package struct ExposedFiles {
         for webhook in configuration.operationalEvents?.webhooks ?? [] {
             add(webhook.secretFile, "operational_events.webhooks.secret_file", line: 0)
         }
-        for path in configuration.databaseFiles { add(path, "store.path", line: configuration.storePlace.line) }
-        addFolder(of: configuration.storePath, "store.path", line: configuration.storePlace.line)
-        addFolder(of: configuration.keyFile, "identity.key_file", line: configuration.keyFilePlace.line)
+        for path in configuration.databaseFiles { add(path, "store.path", line: configuration.store.place.line) }
+        addFolder(of: configuration.store.path, "store.path", line: configuration.store.place.line)
+        addFolder(of: configuration.identity.keyFile, "identity.key_file", line: configuration.identity.place.line)
     }
 
     private mutating func add(_ path: String, _ key: String, line: Int) {
@@ -89,9 +89,9 @@ struct StrandedFiles {
     private(set) var found: [Found] = []
 
     init(_ configuration: Configuration) {
-        add([configuration.keyFile], "identity.key_file", configuration.keyFilePlace, isWritten: false)
-        let others = ["-lock", "-tokens", "-tokens-lock"].map { configuration.storePath + $0 }
-        add(others + configuration.databaseFiles, "store.path", configuration.storePlace, isWritten: true)
+        add([configuration.identity.keyFile], "identity.key_file", configuration.identity.place, isWritten: false)
+        let others = ["-lock", "-tokens", "-tokens-lock"].map { configuration.store.path + $0 }
+        add(others + configuration.databaseFiles, "store.path", configuration.store.place, isWritten: true)
         if let secrets = configuration.registration.secretFile {
             let place = configuration.registration.secretFilePlace
             add([secrets], "registration.secret_file", place, isWritten: false)

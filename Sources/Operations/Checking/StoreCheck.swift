@@ -27,21 +27,21 @@ package struct StoreCheck {
     package func reports() -> [Report] { [registry(), outbox()] }
 
     private func registry() -> Report {
-        let path = configuration.storePath
+        let path = configuration.store.path
         return report(path, RegistryStore.kind) {
             // If the outbox is unreadable, its own report has the reason.
             if let fault = try? configuration.lostRegistry() { throw fault }
             // Without the key, sealed values are not checked. Another check reports the missing key.
             let report = try RegistryExamination(
                 path: path,
-                identity: try? IdentityFile(path: configuration.keyFile).read()
+                identity: try? IdentityFile(path: configuration.identity.keyFile).read()
             ).run()
             return ("\(report.devices) devices", report.findings)
         }
     }
 
     private func outbox() -> Report {
-        let path = configuration.outboxPath
+        let path = configuration.store.outboxPath
         if let warning = configuration.lostOutboxWarning {
             return Report(path: path, name: Outbox.kind.name, state: "", findings: [warning])
         }
@@ -120,9 +120,9 @@ package struct StoreSaving {
     /// Returns one report for each database, because one may be saved although the other cannot. Throws a
     /// `StoreLockError` while a router runs on them.
     package func run() throws -> [Report] {
-        let lock = try StoreLock(store: configuration.storePath)
+        let lock = try StoreLock(store: configuration.store.path)
         return withExtendedLifetime(lock) {
-            [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].map(report)
+            [(configuration.store.path, RegistryStore.kind), (configuration.store.outboxPath, Outbox.kind)].map(report)
         }
     }
 
@@ -141,7 +141,7 @@ package struct StoreSaving {
 
     private func save(_ file: StoreFile) throws -> Outcome {
         guard try file.exists() else {
-            if file.path == configuration.storePath, let fault = try? configuration.lostRegistry() { throw fault }
+            if file.path == configuration.store.path, let fault = try? configuration.lostRegistry() { throw fault }
             return .notThere
         }
         guard try isUnusable(file) else { return .sound }

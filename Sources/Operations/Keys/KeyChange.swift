@@ -120,7 +120,7 @@ package struct KeyChange {
     }
 
     private func working<Value>(_ body: (KeyWork) throws -> Value) throws -> Value {
-        let path = configuration.storePath
+        let path = configuration.store.path
         guard FileManager.default.fileExists(atPath: path) else { throw KeyChangeError.noRouter(store: path) }
         let lock = try StoreLock(store: path)
         defer { withExtendedLifetime(lock) {} }
@@ -143,9 +143,9 @@ private struct KeyWork {
 
     init(configuration: Configuration, store: RouterKeyStore) {
         self.store = store
-        storePath = configuration.storePath
+        storePath = configuration.store.path
         // A rename onto a symbolic link would replace the link.
-        let path = URL(fileURLWithPath: configuration.keyFile).resolvingSymlinksInPath().path
+        let path = URL(fileURLWithPath: configuration.identity.keyFile).resolvingSymlinksInPath().path
         keyFile = IdentityFile(path: path)
         nextFile = IdentityFile(path: path + ".next")
     }

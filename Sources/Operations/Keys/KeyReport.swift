@@ -52,13 +52,13 @@ package struct KeyReport: OperatorAnswer {
     /// Reads a router's keys, even while it runs. Throws `Diagnostics` for an unusable key file, and an
     /// ``OperationError`` for an unreadable registry.
     package init(of configuration: Configuration) throws {
-        let key = try IdentityFile(path: configuration.keyFile).read().publicKey
-        guard FileManager.default.fileExists(atPath: configuration.storePath) else {
+        let key = try IdentityFile(path: configuration.identity.keyFile).read().publicKey
+        guard FileManager.default.fileExists(atPath: configuration.store.path) else {
             self.init(RouterKeyTable.unchanged, [:], key: key)
             return
         }
         do {
-            let store = RouterKeyStore(try RegistryStore(reading: configuration.storePath))
+            let store = RouterKeyStore(try RegistryStore(reading: configuration.store.path))
             self.init(try store.table(), try store.devices(), key: key)
         } catch {
             throw OperationError.unavailable("\(error)")

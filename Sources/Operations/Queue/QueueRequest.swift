@@ -120,13 +120,13 @@ extension RouterOrFiles {
     package func drop(_ parameters: [String: String]) async throws -> QueueDropped {
         if let answer: QueueDropped = try await ask("POST", "/v1/queue/drop", parameters) { return answer }
         let access = try files()
-        guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
+        guard FileManager.default.fileExists(atPath: configuration.store.outboxPath) else {
             return QueueDropped(dryRun: parameters["dry_run"] == "1")
         }
-        let outbox = try Outbox(path: configuration.outboxPath, deadLetters: configuration.deadLetters)
+        let outbox = try Outbox(path: configuration.store.outboxPath, deadLetters: configuration.deadLetters)
         let logger = Logger(label: "carillon.queue") { _ in SwiftLogNoOpLogHandler() }
         let trace = configuration.trace.map {
-            TraceStore(path: configuration.tracePath, limits: $0, now: Timestamp.now, logger: logger)
+            TraceStore(path: configuration.store.tracePath, limits: $0, now: Timestamp.now, logger: logger)
         }
         // The files stay locked until all writes are done.
         defer {
@@ -139,7 +139,7 @@ extension RouterOrFiles {
     }
 
     private func deliveries() throws -> QueueOperations {
-        guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
+        guard FileManager.default.fileExists(atPath: configuration.store.outboxPath) else {
             throw OperationError.unreachable("there is no outbox yet: carillon serve makes it when it starts")
         }
         return QueueOperations(try OperatorAccess(configuration, for: .reading).reader, .readOnly)

@@ -229,12 +229,12 @@ extension RouterOrFiles {
     package func statistics(_ parameters: [String: String]) async throws -> StatisticsReport {
         if let answer: StatisticsReport = try await ask("GET", "/v1/stats", parameters) { return answer }
         let access = try OperatorAccess(configuration, for: .reading)
-        guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
+        guard FileManager.default.fileExists(atPath: configuration.store.outboxPath) else {
             throw OperationError.unreachable("there is no outbox yet: carillon serve makes it when it starts")
         }
         let operations = StatisticsOperations(
             registry: access.reader.registry,
-            outbox: OutboxReader(path: configuration.outboxPath),
+            outbox: OutboxReader(path: configuration.store.outboxPath),
             defaultMode: { [mode = configuration.defaults.mode] in mode },
             now: Timestamp.now
         )

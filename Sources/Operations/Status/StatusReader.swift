@@ -68,7 +68,7 @@ package struct StatusReader: Sendable {
         let start = Timestamp(milliseconds: Int64(ProcessFigures.current.startedAt * 1000))
         let overview = plugins
         let credentials = credentials(now)
-        let disk = RouterStatus.Disk(ofStoreAt: configuration.storePath)
+        let disk = RouterStatus.Disk(ofStoreAt: configuration.store.path)
         let inPartitions = partitions()
         let problems = await health.readiness(within: timeout).issues
         return RouterStatus(

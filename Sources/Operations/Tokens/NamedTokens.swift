@@ -168,7 +168,7 @@ package struct TokenFile: Sendable {
     package let path: String
 
     package init(_ configuration: Configuration) {
-        path = configuration.storePath + "-tokens"
+        path = configuration.store.path + "-tokens"
     }
 
     init(path: String) {

@@ -145,8 +145,8 @@ extension RouterOrFiles {
 
     /// The secret itself is not sent.
     private func digest(of invitation: String) throws -> String {
-        let identity = try IdentityFile(path: configuration.keyFile).read()
-        let keys = try RouterKeyStore.keys(of: identity, at: configuration.storePath)
+        let identity = try IdentityFile(path: configuration.identity.keyFile).read()
+        let keys = try RouterKeyStore.keys(of: identity, at: configuration.store.path)
         guard let digest = try InvitationDigest.text(of: invitation, keys.seeds) else {
             throw OperationError.invalid("expected an invitation: a bunker:// URL with a secret, or only the secret")
         }

@@ -25,19 +25,19 @@ final class KeyChangeTests {
         folder = NSTemporaryDirectory() + "carillon-keys-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         configuration = Configuration(keyFile: folder + "/carillon.key", storePath: folder + "/carillon.sqlite")
-        first = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+        first = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
         phone = try KeyPair(random: SecureRandom.bytes)
         try register("one", to: first.publicKey, at: -100)
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    private var key: KeyPair { get throws { try IdentityFile(path: configuration.keyFile).read() } }
+    private var key: KeyPair { get throws { try IdentityFile(path: configuration.identity.keyFile).read() } }
 
     /// Opens the registry like a router.
     private func registry() throws -> Registry {
         try Registry(
-            store: RegistryStore(path: configuration.storePath),
+            store: RegistryStore(path: configuration.store.path),
             identity: key,
             now: { Self.now },
             check: { _ in }
@@ -102,7 +102,7 @@ final class KeyChangeTests {
         let later = try change().rotate(retireAfter: .days(60))
         #expect(later.keys[1].retiresAt == "2026-05-13T00:00:00.000Z")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.contains("next") } == [])
-        let mode = try FileManager.default.attributesOfItem(atPath: configuration.keyFile)[.posixPermissions]
+        let mode = try FileManager.default.attributesOfItem(atPath: configuration.identity.keyFile)[.posixPermissions]
         #expect(mode as? Int == 0o600)
     }
 
@@ -229,28 +229,28 @@ final class KeyChangeTests {
     }
 
     @Test func keyChangeIsRefusedWhileARouterRuns() throws {
-        let lock = try StoreLock(store: configuration.storePath)
+        let lock = try StoreLock(store: configuration.store.path)
         #expect(throws: StoreLockError.self) { try self.change().rotate() }
         withExtendedLifetime(lock) {}
         #expect(try key.publicKey == first.publicKey)
     }
 
     @Test func anotherRoutersKeyIsRefused() throws {
-        try FileManager.default.removeItem(atPath: configuration.keyFile)
-        _ = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+        try FileManager.default.removeItem(atPath: configuration.identity.keyFile)
+        _ = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
         #expect(throws: RegistryStoreError.self) { try self.change().rotate() }
-        #expect(!FileManager.default.fileExists(atPath: configuration.keyFile + ".next"))
+        #expect(!FileManager.default.fileExists(atPath: configuration.identity.keyFile + ".next"))
     }
 
     @Test func symbolicLinkIsPreserved() throws {
-        try FileManager.default.moveItem(atPath: configuration.keyFile, toPath: folder + "/kept.key")
+        try FileManager.default.moveItem(atPath: configuration.identity.keyFile, toPath: folder + "/kept.key")
         try FileManager.default.createSymbolicLink(
-            atPath: configuration.keyFile,
+            atPath: configuration.identity.keyFile,
             withDestinationPath: folder + "/kept.key"
         )
         let report = try change().rotate()
         #expect(try IdentityFile(path: folder + "/kept.key").read().publicKey.hex == report.keys.first?.hex)
-        let link = try FileManager.default.destinationOfSymbolicLink(atPath: configuration.keyFile)
+        let link = try FileManager.default.destinationOfSymbolicLink(atPath: configuration.identity.keyFile)
         #expect(link == folder + "/kept.key")
     }
 
@@ -258,7 +258,7 @@ final class KeyChangeTests {
         let before = try KeyReport(of: configuration)
         #expect(before.keys.map(\.state) == ["current"] && before.keys.map(\.devices) == [1])
         _ = try change().rotate()
-        let lock = try StoreLock(store: configuration.storePath)
+        let lock = try StoreLock(store: configuration.store.path)
         #expect(try KeyReport(of: configuration).keys.map(\.devices) == [0, 1])
         withExtendedLifetime(lock) {}
     }

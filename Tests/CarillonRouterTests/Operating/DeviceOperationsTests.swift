@@ -60,7 +60,7 @@ import TimeTestSupport
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let path = folder.appendingPathComponent("store").path
         configuration = Configuration(keyFile: folder.appendingPathComponent("key").path, storePath: path)
-        identity = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
+        identity = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
         registry = try Registry(
             store: RegistryStore(path: path),
             identity: identity,
@@ -119,7 +119,7 @@ import TimeTestSupport
     }
 
     private func trace(_ steps: [TraceStep] = [], _ reports: [DeliveryReport] = []) {
-        let store = TraceStore(path: configuration.tracePath, now: { Self.noon }, logger: logger)
+        let store = TraceStore(path: configuration.store.tracePath, now: { Self.noon }, logger: logger)
         if !steps.isEmpty { store.trace(steps, at: Self.noon) }
         if !reports.isEmpty { store.deliveriesReported(reports) }
         store.close()
@@ -195,7 +195,7 @@ import TimeTestSupport
 
     @Test func deviceShowsItsQueueIsPaused() throws {
         let device = try register()
-        let store = TraceStore(path: configuration.tracePath, now: { Self.noon }, logger: logger)
+        let store = TraceStore(path: configuration.store.tracePath, now: { Self.noon }, logger: logger)
         let queue = QueueName(platform: "ios", app: "default")
         store.queuePaused(QueuePause(queue: queue, until: Self.noon + .minutes(1), reason: "InvalidProviderToken"))
         store.flush()
@@ -349,7 +349,7 @@ import TimeTestSupport
         held: [(event: EventID, signal: Signal, count: UInt32)],
         of device: Int64
     ) throws {
-        let outbox = try Outbox(path: configuration.outboxPath)
+        let outbox = try Outbox(path: configuration.store.outboxPath)
         var changes = PaceChanges()
         changes.rows = [PaceRow(device: DeviceID(rawValue: device), pushedAt: Self.noon)]
         changes.held = held.enumerated().map { slot, group in
@@ -475,7 +475,7 @@ import TimeTestSupport
 
     @Test func explanationNamesTheTracesLimit() throws {
         configuration.trace?.days = 1
-        let store = TraceStore(path: configuration.tracePath, now: { Self.noon - .days(3) }, logger: logger)
+        let store = TraceStore(path: configuration.store.tracePath, now: { Self.noon - .days(3) }, logger: logger)
         store.trace(
             [TraceStep(step: .expired, event: EventID(Bytes32(words: (1, 2, 3, 4))))],
             at: Self.noon - .days(3)
@@ -495,20 +495,20 @@ import TimeTestSupport
     @Test func failedChangeNamesItsReason() async throws {
         let device = try register()
         try FileManager.default.createDirectory(
-            atPath: configuration.storePath + "-lock",
+            atPath: configuration.store.path + "-lock",
             withIntermediateDirectories: true
         )
         let removal = RouterOrFiles(configuration: configuration)
         let failure = await #expect(throws: OperationError.self) { try await removal.remove(device) }
         #expect(failure?.description.contains("-lock: Is a directory. Check that its folder exists") ?? false)
         // The error of the key file is more specific.
-        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: configuration.keyFile)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: configuration.identity.keyFile)
         await #expect(throws: Diagnostics.self) { try await removal.remove(device) }
     }
 
     @Test func commandsReadWithARunningRouterAndChangeOnlyWithoutOne() throws {
         let device = try register()
-        let lock = try StoreLock(store: configuration.storePath)
+        let lock = try StoreLock(store: configuration.store.path)
         try withExtendedLifetime(lock) {
             let reading = try OperatorAccess(configuration, for: .reading, now: { Self.noon })
             #expect(try reading.operations.show(device).device == device)
@@ -552,7 +552,7 @@ import TimeTestSupport
             var changes = OutboxChanges()
             let key = OutboxKey(queue: 1, sequence: 1)
             changes.reschedulings = [.init(key: key, due: Self.noon + .minutes(1), attempts: attempts)]
-            try Outbox(path: configuration.outboxPath).apply(changes)
+            try Outbox(path: configuration.store.outboxPath).apply(changes)
         }
         try fail(1)
         #expect(

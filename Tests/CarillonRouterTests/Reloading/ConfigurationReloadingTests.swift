@@ -87,6 +87,6 @@ import Testing
         #expect(result.rulesFiles == ["/etc/carillon/rules.yaml"] && result.defaults.mode == .nudge)
         #expect(result.shutdownTime == .seconds(30) && result.apps["default"]?.platforms.keys.sorted() == ["gotify"])
         #expect(result.api?.tokenFile == "/etc/carillon/other.token")
-        #expect(result.storePath == old.storePath && result.hints == old.hints)
+        #expect(result.store.path == old.store.path && result.hints == old.hints)
     }
 }

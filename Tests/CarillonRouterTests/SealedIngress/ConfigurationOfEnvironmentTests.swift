@@ -42,8 +42,8 @@ import WebIngress
 
     @Test func seedsVariablesAreEnough() throws {
         let configuration = try #require(try configuration(Self.seed))
-        #expect(configuration.keyFile == "/srv/carillon-state/carillon.key")
-        #expect(configuration.storePath == "/srv/carillon-state/carillon.sqlite")
+        #expect(configuration.identity.keyFile == "/srv/carillon-state/carillon.key")
+        #expect(configuration.store.path == "/srv/carillon-state/carillon.sqlite")
         let ingress = try #require(configuration.sealedIngress)
         #expect(ingress.web.host == "0.0.0.0" && ingress.web.port == 9_292 && ingress.app == "default")
         #expect(ingress.web.isTrustedProxy("10.1.2.3") && !ingress.web.isTrustedProxy("192.0.2.1"))
@@ -67,7 +67,7 @@ import WebIngress
         ]
         let configuration = try #require(try configuration(Self.seed.merging(further) { $1 }))
         #expect(configuration.sealedIngress?.web.port == 80)
-        #expect(configuration.storePath == "/var/lib/carillon/carillon.sqlite")
+        #expect(configuration.store.path == "/var/lib/carillon/carillon.sqlite")
         #expect(configuration.http.lanes.lanes.connectionsPerOrigin == 2)
         #expect(configuration.http.lanes.caFile == "/etc/ca.pem")
         let json = configuration.apps["default"]?.platforms["ios"]?.json ?? ""

@@ -78,7 +78,7 @@ import WebIngress
 
     /// Returns the device and id of each delivery in the outbox.
     private func deliveries() throws -> [(device: Int64, id: DeliveryID)] {
-        try DatabaseQueue(path: configuration.outboxPath).read {
+        try DatabaseQueue(path: configuration.store.outboxPath).read {
             try Row.fetchAll($0, sql: "SELECT device, id FROM outbox_delivery").map {
                 ($0[0], try #require(DeliveryID($0[1])))
             }
@@ -86,7 +86,7 @@ import WebIngress
     }
 
     private func change(_ sql: String) throws {
-        try DatabaseQueue(path: configuration.outboxPath).write { try $0.execute(sql: sql) }
+        try DatabaseQueue(path: configuration.store.outboxPath).write { try $0.execute(sql: sql) }
     }
 
     @Test func aPushIsOnDiskWhenItIsAccepted() async throws {
@@ -100,7 +100,7 @@ import WebIngress
             let device = try #require(devices.first.map(DeviceID.init(rawValue:)))
             let address = try RegisteredDevices(registry: router.plane.stores.registry).address(of: device)
             #expect(address?.token == Self.token && address?.fields == ["environment": "sandbox"])
-            let bytes = try Data(contentsOf: URL(fileURLWithPath: configuration.outboxPath))
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: configuration.store.outboxPath))
             #expect(bytes.range(of: Data(Self.token.utf8)) == nil)
         }
         // The pushes survive a restart, and so does their count.
@@ -110,7 +110,7 @@ import WebIngress
     }
 
     @Test func sendersAreAskedToRetryFromHalfOfTheQueuesShareOn() async throws {
-        configuration.maxWaiting = 16
+        configuration.store.maxWaiting = 16
         try await run { router async throws in
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
             #expect(try await status(router, "POST", "/push/\(Self.token)/bob") == 202)
@@ -192,7 +192,7 @@ import WebIngress
         }
         #expect(error?.all.map(\.file) == ["CARILLON_CA_FILE"])
         configuration.http.caFile = nil
-        let lock = try StoreLock(store: configuration.storePath)
+        let lock = try StoreLock(store: configuration.store.path)
         let inUse = #expect(throws: Diagnostics.self) {
             try Router(
                 configuration: configuration,

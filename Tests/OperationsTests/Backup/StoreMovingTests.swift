@@ -22,10 +22,10 @@ private struct Place {
         try FileManager.default.createDirectory(atPath: folder + "/old", withIntermediateDirectories: true)
         try FileManager.default.createDirectory(atPath: folder + "/new", withIntermediateDirectories: true)
         configuration = Configuration(keyFile: folder + "/old/carillon.key", storePath: folder + "/old/carillon.sqlite")
-        let identity = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
-        let store = try RegistryStore(path: configuration.storePath)
+        let identity = try IdentityFile(path: configuration.identity.keyFile).create(random: SecureRandom.bytes)
+        let store = try RegistryStore(path: configuration.store.path)
         _ = try Registry(store: store, identity: identity, now: Timestamp.now, check: { _ in })
-        let outbox = try Outbox(path: configuration.outboxPath)
+        let outbox = try Outbox(path: configuration.store.outboxPath)
         try add(deliveries, to: outbox)
     }
 
@@ -72,7 +72,7 @@ private struct Place {
     /// Returns the number of deliveries that wait at the new place. Throws if a router could not serve it.
     func waitingAtNew() throws -> Int {
         if let unusable = UnusableStore(newConfiguration) { throw unusable }
-        let identity = try IdentityFile(path: newConfiguration.keyFile).read()
+        let identity = try IdentityFile(path: newConfiguration.identity.keyFile).read()
         let store = try RegistryStore(path: new)
         _ = try Registry(store: store, identity: identity, now: Timestamp.now, check: { _ in })
         return try Outbox(path: new + "-outbox").count
@@ -103,23 +103,23 @@ private struct Interruption: Error {}
     @Test(arguments: [false, true]) func everythingIsMigrated(byMigration: Bool) throws {
         let place = try Place()
         defer { place.remove() }
-        let identity = try IdentityFile(path: place.configuration.keyFile).read()
+        let identity = try IdentityFile(path: place.configuration.identity.keyFile).read()
         let relay = StoredRelay(number: RelayNumber(rawValue: 1), url: "wss://relay.example", mark: 1_700_000_000)
         let entry = StateEntry(key: Array("cursor".utf8), value: Array("7".utf8))
         let cause = [UInt8](repeating: 5, count: 32)
         let pace = PaceRow(device: DeviceID(rawValue: 1), pushedAt: .now(), pushes: 3)
         do {
-            let store = try RegistryStore(path: place.configuration.storePath)
+            let store = try RegistryStore(path: place.configuration.store.path)
             try store.write { try $0.put(relay) }
             try PluginStateTable(store: store, identity: identity)
                 .write([PluginStateTable.Change(owner: "mutes", entry: entry)], now: .now())
             var changes = PaceChanges()
             changes.rows = [pace]
-            try Outbox(path: place.configuration.outboxPath).insert([], causes: [cause], pace: changes) { _ in }
+            try Outbox(path: place.configuration.store.outboxPath).insert([], causes: [cause], pace: changes) { _ in }
         }
         _ = try byMigration ? place.migrate().text : place.restore(place.backup())?.text
 
-        let moved = try IdentityFile(path: place.newConfiguration.keyFile).read()
+        let moved = try IdentityFile(path: place.newConfiguration.identity.keyFile).read()
         #expect(moved.publicKey == identity.publicKey)
         let store = try RegistryStore(path: place.new)
         #expect(try store.read { try $0.watchRelays() } == [relay])
@@ -167,7 +167,7 @@ private struct Interruption: Error {}
         #expect(throws: StoreLockError.self) { try place.restore(backup) }
         #expect(throws: StoreLockError.self) { try place.migrate() }
         lock.release()
-        let old = try StoreLock(store: place.configuration.storePath)
+        let old = try StoreLock(store: place.configuration.store.path)
         #expect(throws: StoreLockError.self) { try place.migrate() }
         old.release()
         _ = try place.migrate()
@@ -241,11 +241,11 @@ private struct Interruption: Error {}
     @Test func bothDatabasesAreCopiedConsistently() throws {
         let place = try Place(deliveries: 0)
         defer { place.remove() }
-        let registry = try RegistryStore(path: place.configuration.storePath)
-        let outbox = try Outbox(path: place.configuration.outboxPath)
+        let registry = try RegistryStore(path: place.configuration.store.path)
+        let outbox = try Outbox(path: place.configuration.store.outboxPath)
         let relay = RelayNumber(rawValue: 1)
         try registry.write { try $0.put(StoredRelay(number: relay, url: "wss://relay.example", mark: 0)) }
-        let written = try StoreSnapshot(store: place.configuration.storePath, withCaches: true).copy(
+        let written = try StoreSnapshot(store: place.configuration.store.path, withCaches: true).copy(
             to: place.folder + "/new"
         ) {
             // The outbox changes while the registry waits; the copy must not contain this change.

@@ -5,7 +5,7 @@ import Storage
 import WebIngress
 
 /// The sealed ingress only, configured by the variables of metatext-apns (contrib/docs/web-push-ingress.md).
-extension Configuration {
+extension Configuration.SealedIngress {
     /// The default port of applications behind a Ruby web server.
     private static let rackPort = 9292
     /// The proxies that Rack trusts: those of the platform that runs us.
@@ -15,10 +15,10 @@ extension Configuration {
 
     /// Returns a configuration from these variables; nil if none of them names a platform.
     ///
-    /// `platforms` are those of the plugins in ``Plugins/folders(nextTo:)``. `executableFolder` is searched for plugins;
+    /// `platforms` are those of the plugins in ``Configuration/Plugins/folders(nextTo:)``. `executableFolder` is searched for plugins;
     /// `folder` is the state folder unless `STATE_DIRECTORY` is set. Throws an error for each missing or invalid
     /// variable, and never quotes one that may be secret.
-    package static func sealedIngressAlone(
+    package static func alone(
         environment: [String: String],
         platforms: PlatformCatalog,
         executableFolder: String,
@@ -39,7 +39,7 @@ extension Configuration {
         let state =
             reader["STATE_DIRECTORY"]?.split(separator: ":").first.map(String.init) ?? folder + "/carillon-state"
 
-        var ingress = SealedIngress()
+        var ingress = Self()
         ingress.platform = platform
         ingress.web.host = "0.0.0.0"
         ingress.web.port = reader.integer("PORT", in: 0...65_535) ?? rackPort
@@ -49,7 +49,7 @@ extension Configuration {
             keyFile: state + "/carillon.key",
             storePath: state + "/carillon.sqlite"
         )
-        var names = Environment()
+        var names = Configuration.Environment()
         for variable in platforms.variables(of: platform) { names.names[variable.key] = variable.name }
         configuration.environment = names
         configuration.sealedIngress = ingress
@@ -57,11 +57,14 @@ extension Configuration {
         configuration.relay.port = 0
         configuration.http.caFile = reader["CARILLON_CA_FILE"]
         configuration.http.connectionsPerOrigin = reader.integer("CONNECTION_POOL_SIZE", in: 1...1_000)
-        configuration.plugins.folders = Plugins.folders(nextTo: executableFolder)
+        configuration.plugins.folders = Configuration.Plugins.folders(nextTo: executableFolder)
         let json = try? JSONEncoder().encode(block)
-        configuration.apps["default"] = App(
+        configuration.apps["default"] = Configuration.App(
             platforms: [
-                platform: PlatformBlock(json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}", line: 0)
+                platform: Configuration.PlatformBlock(
+                    json: json.map { String(decoding: $0, as: UTF8.self) } ?? "{}",
+                    line: 0
+                )
             ]
         )
         guard reader.mistakes.isEmpty else { throw Diagnostics(reader.mistakes) }

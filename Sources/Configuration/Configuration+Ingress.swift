@@ -49,6 +49,9 @@ extension Configuration {
         package var path: String?
         /// The position of its name in the configuration; 0 if no file was read.
         package var place = (line: 0, column: 0)
+
+        /// Returns the file with fetched names and notes, which can be deleted at any time.
+        package func file(nextTo store: Store) -> String { path ?? store.path + "-context" }
     }
 
     /// The export of events as spans.
@@ -71,9 +74,6 @@ extension Configuration {
             self.stopsAtEnd = stopsAtEnd
         }
     }
-
-    /// The file with fetched names and notes, which can be deleted at any time.
-    package var contextPath: String { context.path ?? store.path + "-context" }
 }
 
 // MARK: The keys of the file

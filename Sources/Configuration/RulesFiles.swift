@@ -6,15 +6,6 @@ import Rules
 import Storage
 import Synchronization
 
-extension Configuration {
-    /// Returns the configuration with the push services' own limits as defaults.
-    package func limited(by platforms: PlatformCatalog) -> Configuration {
-        var configuration = self
-        configuration.defaults.pacing = defaults.pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
-        return configuration
-    }
-}
-
 extension [String: Configuration.App] {
     /// The rules files of apps that have their own, by app name.
     package var rulesFiles: [String: [String]] { mapValues(\.rulesFiles).filter { !$0.value.isEmpty } }

@@ -177,7 +177,7 @@ extension Configuration {
         settings.encryptingPlatforms = plugins.encryptingPlatforms
         settings.showingPlatforms = plugins.showingPlatforms
         settings.contextWait = context.wait
-        settings.contextPath = contextPath
+        settings.contextPath = context.file(nextTo: store)
         settings.usesContext = context.isOn
         settings.pacing = defaults.pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
         return settings

@@ -31,7 +31,7 @@ import Testing
         #expect(configuration.hints.policy == .also && configuration.hints.silentAfter == .minutes(60))
         #expect(!configuration.registration.requireSession && configuration.registration.secretFile == nil)
         #expect(configuration.context.wait == .milliseconds(1_500))
-        #expect(configuration.contextPath == "/etc/carillon/carillon.sqlite-context")
+        #expect(configuration.context.file(nextTo: configuration.store) == "/etc/carillon/carillon.sqlite-context")
         #expect(configuration.feed == nil)
     }
 
@@ -59,7 +59,7 @@ import Testing
         #expect(configuration.registration.requireSession)
         #expect(configuration.registration.secretFile == "/etc/carillon/secrets")
         #expect(configuration.context.wait == .zero)
-        #expect(configuration.contextPath == "/var/cache/carillon")
+        #expect(configuration.context.file(nextTo: configuration.store) == "/var/cache/carillon")
     }
 
     @Test func sessionsAndAdvertisementFollowTheOperatorsRelays() throws {
@@ -162,6 +162,8 @@ import Testing
         #expect(configuration.registration.requireSession == defaults.registration.requireSession)
         #expect(configuration.registration.secretFile == "/etc/carillon/secrets")
         #expect(configuration.context.wait == defaults.context.wait)
-        #expect(configuration.contextPath == defaults.contextPath)
+        #expect(
+            configuration.context.file(nextTo: configuration.store) == defaults.context.file(nextTo: defaults.store)
+        )
     }
 }

@@ -154,7 +154,7 @@ struct Serve: AsyncParsableCommand {
         }
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let found = try Terminal.printingMistakes { () throws in
-            let configuration = try Configuration.sealedIngressAlone(
+            let configuration = try Configuration.SealedIngress.alone(
                 environment: ProcessInfo.processInfo.environment,
                 platforms: try CommandPlugins().platforms.catalog,
                 executableFolder: URL(fileURLWithPath: executable).deletingLastPathComponent().path,

@@ -3,6 +3,8 @@ import Delivery
 import Foundation
 import Nostr
 import Observability
+import Pipeline
+import Push
 import Registry
 import RouterConfiguration
 
@@ -80,6 +82,13 @@ package struct OperatorAccess {
 }
 
 extension Configuration {
+    /// Returns the configuration with the push services' own limits as defaults.
+    package func limited(by platforms: PlatformCatalog) -> Configuration {
+        var configuration = self
+        configuration.defaults.pacing = defaults.pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
+        return configuration
+    }
+
     /// Derives the trace IDs of events; nil if no spans are exported.
     package func traceIDs(_ seeds: KeySeeds) throws -> TraceIDs? {
         try tracing.settings.map { try TraceIDs(seed: seeds[.traceIDs], sample: $0.sample) }

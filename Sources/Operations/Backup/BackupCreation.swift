@@ -66,7 +66,7 @@ package struct BackupCreation {
         let work = try WorkFolder(prefix: store + "-backup-")
         let copies = try StoreSnapshot(
             store: configuration.store.path,
-            context: configuration.contextPath,
+            context: configuration.context.file(nextTo: configuration.store),
             withCaches: options.withCaches
         ).copy(to: work.path, progress: copying)
         let identity = try? IdentityFile(path: configuration.identity.keyFile).read()

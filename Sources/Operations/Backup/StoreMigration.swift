@@ -127,7 +127,11 @@ package struct StoreMigration {
     ) throws {
         let identity = try IdentityFile(path: configuration.identity.keyFile).read()
         try staged.begin()
-        let copies = try StoreSnapshot(store: from, context: configuration.contextPath, withCaches: true).copy(
+        let copies = try StoreSnapshot(
+            store: from,
+            context: configuration.context.file(nextTo: configuration.store),
+            withCaches: true
+        ).copy(
             to: StagedStore.folder(of: to),
             progress: progress
         )

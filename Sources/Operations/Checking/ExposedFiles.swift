@@ -62,7 +62,10 @@ package struct ExposedFiles {
 extension Configuration {
     /// The databases and SQLite's files next to them.
     fileprivate var databaseFiles: [String] {
-        [storePath, outboxPath, contextPath, tracePath, keptEventsPath, webhooksPath]
+        [
+            store.path, store.outboxPath, context.file(nextTo: store), store.tracePath, store.keptEventsPath,
+            store.webhooksPath,
+        ]
             .flatMap { path in ["", "-wal", "-shm"].map { path + $0 } }
     }
 }

@@ -18,7 +18,7 @@ import WebIngress
     ]
 
     private func configuration(_ environment: [String: String]) throws(Diagnostics) -> Configuration? {
-        try Configuration.sealedIngressAlone(
+        try Configuration.SealedIngress.alone(
             environment: environment,
             platforms: .builtIn,
             executableFolder: "/nonexistent",

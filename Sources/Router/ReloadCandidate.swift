@@ -203,8 +203,8 @@ extension Configuration {
     /// The changed keys of the file that require a restart.
     func keysRequiringRestart(in new: Configuration) -> [String] {
         let same: [(key: String, isSame: Bool)] = [
-            ("identity", keyFile == new.identity.keyFile),
-            ("store", storePath == new.store.path && maxWaiting == new.maxWaiting),
+            ("identity", identity.keyFile == new.identity.keyFile),
+            ("store", store.path == new.store.path && store.maxWaiting == new.store.maxWaiting),
             ("relay", relay == new.relay),
             ("subscribe", subscribePage == new.subscribePage),
             ("relays", relays == new.relays),

@@ -159,7 +159,7 @@ protocol StoreQuery: OwnerCommand {
 
 extension StoreQuery {
     var ownersFile: String? {
-        get throws { try options.config.read().storePath }
+        get throws { try options.config.read().store.path }
     }
 }
 

@@ -209,7 +209,7 @@ protocol DecisionCommand: OwnerCommand {
 
 extension DecisionCommand {
     var ownersFile: String? {
-        get throws { try decision.options.config.read().storePath }
+        get throws { try decision.options.config.read().store.path }
     }
 }
 

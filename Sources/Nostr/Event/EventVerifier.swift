@@ -32,7 +32,7 @@ package final class EventVerifier {
     }
 
     /// Whether the id is correct. Does not check the signature.
-    func hasRightID(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
+    package func hasRightID(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         escaped.bytes.removeAll(keepingCapacity: escaped.bytes.capacity <= Self.largestBuffer)
         do throws(EventError) {
             try escaped.appendCanonical(event, in: json)

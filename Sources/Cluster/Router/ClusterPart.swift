@@ -121,7 +121,7 @@ package final class ClusterPart: Membership {
         let (member, work) = (box.member, state.withLock(\.self))
         let timeout = Task { [limit = time.part(40)] in
             guard (try? await Task.sleep(for: .milliseconds(limit.milliseconds))) != nil else { return }
-            work?.logger.warning("Left the cluster before all partitions were handed over: timeout")
+            work?.logger.warning("Left the cluster before other members took all partitions: timeout")
             member?.stop()
         }
         await member?.leave()

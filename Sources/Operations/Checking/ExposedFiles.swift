@@ -66,7 +66,7 @@ extension Configuration {
             store.path, store.outboxPath, context.file(nextTo: store), store.tracePath, store.keptEventsPath,
             store.webhooksPath,
         ]
-            .flatMap { path in ["", "-wal", "-shm"].map { path + $0 } }
+        .flatMap { path in ["", "-wal", "-shm"].map { path + $0 } }
     }
 }
 

@@ -172,11 +172,11 @@ class Member(Router):
         """How many partitions it owns, as far as its log says."""
         states: dict[str, str] = {}
         for line in self.log_text[self._born :].splitlines():
-            state = re.search(r"A partition is (open|closed)", line)
+            state = re.search(r"(Opened|Closed) a partition", line)
             partition = re.search(r"\bpartition=(\d+)", line)
             if state and partition:
                 states[partition[1]] = state[1]
-        return sum(state == "open" for state in states.values())
+        return sum(state == "Opened" for state in states.values())
 
 
 class Cluster:

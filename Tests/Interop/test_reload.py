@@ -225,7 +225,7 @@ def test_a_plugin_added_later_is_loaded_on_reload(stopped_router, alice):
         (router.plugins / "none.so").write_text("no plugin")
         hang_up(router)
         assert "is not an ELF file" in router.log_text
-        assert "takes effect with a restart" not in router.log_text
+        assert "take effect after a restart" not in router.log_text
         socket.publish(alice.registration(router, registration))
     assert router.stop() == 0
 
@@ -258,7 +258,7 @@ def test_changed_roots_in_the_same_file_are_named(stopped_router):
     router.configuration["http"]["ca_file"] = "roots.pem"
     router.start()
     hang_up(router)
-    assert "takes effect with a restart" not in router.log_text
+    assert "take effect after a restart" not in router.log_text
     roots.write_bytes(roots.read_bytes() * 2)
     hang_up(router)
     router.wait_for_log("keys=http")

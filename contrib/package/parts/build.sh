@@ -18,15 +18,18 @@ compiler() {
     rm -f "$out/tools/clang.new"
 }
 
-# Debian releases differ in the name of libsecp256k1's shared library, so the programs carry Debian's static one: pkg-config names a
-# folder where the linker finds no shared library. contrib/package/run check looks whether that worked.
+# Debian releases differ in the name of libsecp256k1's shared library, so the programs carry Debian's static one. pkg-config names
+# a folder that has only the static one, and names it first for each library: the linker takes the first folder that has the
+# library. contrib/package/run check tests the result.
 static_libraries() {
-    local folder
+    local folder name
     folder=$(pkg-config --variable=libdir libsecp256k1)
     [ -f "$folder/libsecp256k1.a" ] || die "cannot find $folder/libsecp256k1.a: install libsecp256k1-dev (contrib/setup does)"
     mkdir -p "$out/static"
     ln -sfn "$folder/libsecp256k1.a" "$out/static/libsecp256k1.a"
-    sed "s|^libdir=.*|libdir=$out/static|" "$folder/pkgconfig/libsecp256k1.pc" >"$out/static/libsecp256k1.pc"
+    for name in $(sed -n 's/.*library("C[A-Za-z0-9]*", "\([^"]*\)".*/\1/p' Package.swift); do
+        sed "s|^Libs:|Libs: -L$out/static|" "$(pkg-config --variable=pcfiledir "$name")/$name.pc" >"$out/static/$name.pc"
+    done
 }
 
 build() {

@@ -444,7 +444,7 @@ def test_every_code_has_a_german_text(operator):
         "hold": cases("Pipeline/PipelineStep.swift", "HoldReason"),
         "reason": cases("Pipeline/PipelineStep.swift", "StepReason"),
         "failure": cases("Relays/Relays/Pool/Connection/ConnectionLimits.swift", "ConnectionError"),
-        "offence": cases("Relays/Relays/Pool/RelayBehavior.swift", "RelayViolation"),
+        "violation": cases("Relays/Relays/Pool/RelayBehavior.swift", "RelayViolation"),
         "gap": cases("Operations/Live/LiveEntry.swift", "Cause"),
     }
     words["word"] = words["step"] | words["report"]

@@ -127,7 +127,7 @@ import TimeTestSupport
     @Test func relaysAreShownWithMessagesAndViolations() {
         var relay = RelayList.Relay(url: "wss://a.example", state: "connected", whose: "users")
         relay.users = 3
-        relay.offences = ["flood": 2]
+        relay.violations = ["flood": 2]
         relay.misbehaves = ["flood"]
         relay.lastMessages = [RelayList.Words(command: "NOTICE", text: "no", at: "2026-03-14T00:00:00.125Z")]
         relay.readUpTo = "2026-03-14T00:00:01.000Z"

@@ -241,7 +241,7 @@ def test_a_hostile_relay_is_detected_and_blocked(stopped_router, alice):
         return ask(router, "relays", "show", hostile.url)["relays"][0]
 
     wait_until(
-        lambda: shown()["offences"].get("unasked", 0) >= 25 and shown()["offences"].get("invalid-events", 0) >= 5,
+        lambda: shown()["violations"].get("unasked", 0) >= 25 and shown()["violations"].get("invalid-events", 0) >= 5,
         "what it sends is counted",
         router.process,
     )

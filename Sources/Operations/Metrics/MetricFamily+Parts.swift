@@ -97,10 +97,10 @@ extension MetricFamily {
                 "Violations by relays; all relays of users are counted as users.",
                 of: book.violations.sorted { ($0.key?.text ?? "") < ($1.key?.text ?? "") }
             ) { family, relay in
-                for offence in RelayViolation.allCases {
+                for violation in RelayViolation.allCases {
                     family.add(
-                        relay.value[offence] ?? 0,
-                        ["relay": relay.key?.text ?? "users", "what": offence.rawValue]
+                        relay.value[violation] ?? 0,
+                        ["relay": relay.key?.text ?? "users", "what": violation.rawValue]
                     )
                 }
             },

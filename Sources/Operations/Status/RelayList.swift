@@ -34,7 +34,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
         /// The number of subscriptions that the relay closed and events that it rejected since the start.
         package var refusals: UInt64 = 0
         /// Protocol violations since the start, by `RelayViolation`.
-        package var offences: [String: UInt64] = [:]
+        package var violations: [String: UInt64] = [:]
         /// The violations that are currently too frequent.
         package var misbehaves: [String] = []
         package var lastMessages: [Words] = []
@@ -99,10 +99,10 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
             for words in relay.lastMessages {
                 lines.append("  said       \(words.at.second) \(words.command): \(words.text)")
             }
-            for (offence, count) in relay.offences.sorted(by: { $0.key < $1.key }) {
-                let words = RelayViolation(rawValue: offence)?.words ?? offence
-                let mark = relay.misbehaves.contains(offence) ? "!" : " "
-                lines.append("\(mark) offence    \(count) \(words)")
+            for (violation, count) in relay.violations.sorted(by: { $0.key < $1.key }) {
+                let words = RelayViolation(rawValue: violation)?.words ?? violation
+                let mark = relay.misbehaves.contains(violation) ? "!" : " "
+                lines.append("\(mark) violation  \(count) \(words)")
             }
             if !relay.misbehaves.isEmpty, relay.whose == "users" {
                 lines.append("  remedy     carillon relays block \(ShellWord.quoted(relay.url))")
@@ -153,7 +153,7 @@ extension RelayList.Relay {
     private mutating func take(_ behavior: RelayBehavior, now: Timestamp) {
         events = behavior.events
         refusals = behavior.refusals
-        offences = Dictionary(uniqueKeysWithValues: behavior.violations.map { ($0.key.rawValue, $0.value) })
+        violations = Dictionary(uniqueKeysWithValues: behavior.violations.map { ($0.key.rawValue, $0.value) })
         misbehaves = behavior.misbehaviour(at: now).map(\.rawValue)
         lastMessages = behavior.lastMessages.map {
             RelayList.Words(command: $0.command, text: $0.text, at: $0.at.rfc3339)

@@ -225,13 +225,13 @@ extension StatusReader {
         let misbehaving = health.incoming.pool.behavior.misbehaving
         guard !misbehaving.isEmpty else { return [] }
         let sorts = Set(misbehaving.flatMap { health.incoming.pool.behavior[$0]?.misbehaviour(at: now) ?? [] })
-        let offences = RelayViolation.allCases.filter { sorts.contains($0) }
-        let words = offences.map(\.words).joined(separator: ", ")
+        let violations = RelayViolation.allCases.filter { sorts.contains($0) }
+        let words = violations.map(\.words).joined(separator: ", ")
         let count = misbehaving.count == 1 ? "a relay misbehaves" : "\(misbehaving.count) relays misbehave"
         return [
             RouterStatus.Issue(
                 "relay-misbehaves",
-                ["count": "\(misbehaving.count)", "offences": offences.map(\.rawValue).joined(separator: ", ")],
+                ["count": "\(misbehaving.count)", "violations": violations.map(\.rawValue).joined(separator: ", ")],
                 message: "\(count): \(words)",
                 fix: "carillon relays list --misbehaving names them; carillon relays block URL keeps users' away"
             )

@@ -20,7 +20,7 @@ const tones = { connected: "good", connecting: "open", waiting: "bad", idle: "qu
 
 const relayNotes = (relay, { say, router, quote, code, when }) =>
   element("ul", { className: "plain" },
-    relay.misbehaves.length ? element("li", {}, say("misbehaves"), " ", relay.misbehaves.map(word => router.word("offence", word)).join(", ")) : null,
+    relay.misbehaves.length ? element("li", {}, say("misbehaves"), " ", relay.misbehaves.map(word => router.word("violation", word)).join(", ")) : null,
     relay.last_failure ? element("li", {}, say("lastFailure"), " ", router.word("failure", relay.last_failure)) : null,
     relay.next_try ? element("li", {}, say("nextTry"), " ", when(relay.next_try)) : null,
     relay.last_messages.map(words => element("li", {}, when(words.at), " ", code(words.command), " ", quote(words.text))))

@@ -40,7 +40,7 @@ export class Sentences {
     if (/(?:^|_)(?:at|until|since)$/.test(name)) return value ? this.#when(value) : ""
     if (numbers.has(name) || value instanceof Node || Array.isArray(value)) return value
     if (quotations.has(name)) return value ? this.quote(value) : ""
-    const set = { failure: "failure", offences: "offence", signal: "signal", hold: "hold", outcome: "word" }[name]
+    const set = { failure: "failure", violations: "violation", signal: "signal", hold: "hold", outcome: "word" }[name]
     if (set) return value.split(", ").map(word => this.word(set, word)).join(", ")
     return element("code", { className: "value", textContent: value })
   }

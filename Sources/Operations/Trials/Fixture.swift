@@ -173,7 +173,7 @@ extension FixtureScript {
         let mention = try event(1, "Have a look at this, Bob: it rings!", [toRecipient])
         let quote = try event(1, "This is the way. nostr:\(NIP19.note(note.id))", [quoted, toRecipient])
         let comment = try event(1111, "I hear them from here.", commented)
-        let greeting = try event(1, "Good morning everybody!", crowd + [toRecipient])
+        let greeting = try event(1, "Good morning everyone!", crowd + [toRecipient])
         let audio = try event(1808, "https://media.example.com/hello.ogg", [toRecipient])
         return [
             fixture(

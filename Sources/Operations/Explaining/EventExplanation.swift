@@ -247,7 +247,7 @@ struct Explainer {
             entry.device == device
                 && (entry.event != nil ? own.contains(entry) : entry.delivery.map(deliveries.contains) ?? false)
         }
-        let steps = entries.map(line)
+        let steps = Self.queuedFirst(entries).map(line)
         let listing = surroundings.devices[device]
         let queue = listing.map { QueueName($0.route) } ?? entries.lazy.compactMap(\.queue).last
         let (outcome, ending) = outcome(entries, deliveries, isRegistered: listing != nil, queue)
@@ -261,6 +261,17 @@ struct Explainer {
             outcome: outcome,
             result: ending
         )
+    }
+
+    /// Returns the entries with each delivery's step `queued` before its reports. The courier may report a delivery
+    /// before the pipeline records that it queued it.
+    private static func queuedFirst(_ entries: [TraceEntry]) -> [TraceEntry] {
+        var ordered: [TraceEntry] = []
+        for entry in entries {
+            let report = entry.isQueueing ? ordered.firstIndex { $0.isReport && $0.delivery == entry.delivery } : nil
+            ordered.insert(entry, at: report ?? ordered.endIndex)
+        }
+        return ordered
     }
 
     /// Returns `first` and all deliveries that they were joined into, directly or indirectly.
@@ -372,6 +383,7 @@ extension TraceEntry {
     /// Whether this is the final report of a delivery. A moved delivery continues in another queue.
     fileprivate var isEnd: Bool { kind.map { $0.isFinal && $0 != .moved } ?? false }
     fileprivate var isReport: Bool { report != nil }
+    fileprivate var isQueueing: Bool { pipelineStep == .queued && delivery != nil }
     fileprivate var queue: QueueName? { report?.queue }
     /// Whether an operator requeued the delivery.
     fileprivate var isRequeueing: Bool { kind == .requeued }

@@ -110,6 +110,18 @@ import Testing
         #expect(outcome([]) == "not delivered: an operator dropped it")
     }
 
+    /// The courier may report a delivery before the pipeline records that it queued it.
+    @Test func queuedStepComesBeforeAnEarlierRecordedReport() {
+        let device = explain([
+            step(.queued, of: alice, on: 1, delivery: "a", reason: "dm"),
+            report(.delivered, "b", on: 1),
+            step(.queued, of: alice, on: 1, delivery: "b", reason: "dm"),
+            report(.delivered, "a", on: 1),
+        ]).accounts[0].devices[0]
+        #expect(device.steps.map(\.step) == ["queued", "queued", "delivered", "delivered"])
+        #expect(device.steps.map(\.delivery) == ["a", "b", "b", "a"].map { DeliveryID(stringLiteral: $0).description })
+    }
+
     @Test func explanationListsAccountsAndDevicesInOrder() {
         let explanation = explain([
             step(.waiting),
